@@ -1,0 +1,49 @@
+"""What can go wrong, by who must act.
+
+PlumblineError
+├── ConfigError       the plumbline.toml is wrong: the person who runs Plumbline mends it
+├── SourceError       a whole input file cannot be read: whoever exports it mends it
+├── ModelError        a SQL model breaks the house rules or does not run: a developer mends it
+├── CheckFailed       a blocking check found rows that must not exist: nothing is published
+├── QueryRefused      a reader's SQL asks for more than reading published tables
+└── StoreError        the warehouse directory is damaged or is in use by another run
+
+A single bad record is no exception: it becomes a row of the `reject` table and its file goes on.
+Every message says what was found, where, what was expected and what to do next.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class PlumblineError(Exception):
+    """The root: catch this to catch everything that Plumbline raises on purpose."""
+
+
+class ConfigError(PlumblineError):
+    """The configuration is missing, malformed or contradicts itself."""
+
+
+class SourceError(PlumblineError):
+    """A whole source file cannot be read; carries the file and what to do about it."""
+
+    def __init__(self, path: Path | str, found: str, *, expected: str, todo: str) -> None:
+        self.path, self.found, self.expected, self.todo = str(path), found, expected, todo
+        super().__init__(f"{path}: {found}; expected {expected}. {todo}")
+
+
+class ModelError(PlumblineError):
+    """A model file breaks the header grammar, the layering, the portable subset, or fails to run."""
+
+
+class CheckFailed(PlumblineError):
+    """A blocking check failed; the previously published state stands untouched."""
+
+
+class QueryRefused(PlumblineError):
+    """Ad-hoc SQL was refused because it would do more than read published tables."""
+
+
+class StoreError(PlumblineError):
+    """The store's manifest or lock is not in a state that can be worked with."""
