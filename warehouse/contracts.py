@@ -184,8 +184,8 @@ SOURCE_COVERAGE = Contract(
     "source_coverage",
     1,
     "one row per stretch of time that a source was read for, or that a reject cuts out of it",
-    ("source_file", "source_row", "source"),
-    ("source", "source_file", "source_row"),
+    ("source_file", "source_row", "source", "cluster", "node"),
+    ("source", "source_file", "source_row", "cluster", "node"),
     (
         _k("source", TEXT, "", "scheduler, node_event, telemetry, steps, checkpoints or bill"),
         _c("cluster", TEXT, "", "cluster; null is every cluster"),
