@@ -1,0 +1,233 @@
+"""Run one model on a handful of rows, so that a rule's test shows input and answer on one screen.
+
+    def test_a_hole_ends_an_idle_run() -> None:
+        expect(
+            "int_idle_run",
+            {
+                "int_activity_run": '''
+                    gpu_uuid | start_ns | end_ns   | activity
+                    GPU-a    | 10:00:00 | 10:05:00 | quiet
+                    GPU-a    | 10:06:00 | 10:07:00 | quiet
+                ''',
+            },
+            '''
+                gpu_uuid | start_ns | end_ns
+                GPU-a    | 10:00:00 | 10:05:00
+            ''',
+            settings={"idle_after_ns": "5min"},
+        )
+
+Tables are given for the model's direct inputs, as text like this or as a list of dicts. A column
+left out is null, an input left out is empty; a seed left out is the shipped one. Types come from
+the upstream model's header, the landing contract or the seed.
+
+A cell is what DuckDB casts to the column's type, and besides:
+- empty is null, '' is the empty text; text in list[dict] rows stays as it is
+- 1_000_000 is a number
+- in times, 10:00:00.5 is that time on the test day (2026-11-01), UTC
+- in whole numbers (epoch ns, durations in ns), 10:00:00.5 and 2026-11-01 10:00:00 are epoch ns,
+  and 5s, 250ms, 3us, 2min, 1h are ns
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from warehouse import sqltypes
+from warehouse.contracts import LANDING
+from warehouse.engines.duckdb import DuckEngine
+from warehouse.models import Model, parse_model
+from warehouse.run_tables import RUN, run_setting
+from warehouse.seeds import read_seed
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ROOT / "models" / "sql"
+SEEDS = ROOT / "models" / "seeds"
+DAY = "2026-11-01"
+
+Rows = Sequence[Mapping[str, Any]] | str
+
+_UNITS = {"h": 3_600_000_000_000, "min": 60_000_000_000, "s": 10**9, "ms": 10**6, "us": 10**3}
+_LENGTH = re.compile(rf"(-?[\d_.]+) ?({'|'.join(_UNITS)})")
+_CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d+)?)?")
+_INSTANT = re.compile(
+    r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(?:Z|\+00(?::00)?)?"
+)
+
+
+def run_model(
+    model_name: str, tables: Mapping[str, Rows], *, settings: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Run one model on these rows; its rows in publishing order, with Python values.
+
+    `settings` changes the row of run_setting (window: November 2026). Raises KeyError for a table
+    that the model does not read or a column that a table does not have.
+    """
+    model = find_model(model_name)
+    unread = tables.keys() - set(model.inputs)
+    if unread:
+        raise KeyError(f"{model_name} reads {', '.join(model.inputs)}, not {sorted(unread)}")
+    with tempfile.TemporaryDirectory() as folder, _engine(folder) as engine:
+        for name in model.inputs:
+            if name == "run_setting" and name not in tables:
+                engine.bind_arrow(name, _settings(settings or {}))
+            elif name not in tables and (SEEDS / f"{name}.csv").exists():
+                engine.bind_seed(name, SEEDS / f"{name}.csv")
+            else:
+                engine.bind_arrow(name, _typed(engine, name, types(name), tables.get(name, [])))
+        engine.build(model)
+        order = ", ".join(f'"{column}" nulls first' for column in model.order) or "all"
+        rows: list[dict[str, Any]] = engine.rows(
+            f"select * from {model_name} order by {order}"
+        ).to_pylist()
+        return rows
+
+
+def expect(
+    model_name: str,
+    tables: Mapping[str, Rows],
+    expected: Rows,
+    *,
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Assert what a model makes of these rows: every row, in any order.
+
+    Only the columns that `expected` names are compared.
+    """
+    found = run_model(model_name, tables, settings=settings)
+    wanted_cells = _cells(expected)
+    columns = list(wanted_cells[0]) if wanted_cells else []
+    with tempfile.TemporaryDirectory() as folder, _engine(folder) as engine:
+        wanted = _typed(engine, model_name, types(model_name), expected).to_pylist()
+    left = sorted(_shown(row, columns or list(row)) for row in found)
+    right = sorted(_shown(row, columns) for row in wanted)
+    lines = [f"{model_name} gives", *(left or ["-"]), "expected", *(right or ["-"])]
+    assert left == right, "\n".join(lines)
+
+
+def find_model(name: str) -> Model:
+    """The model of that name, parsed alone: a fault in another file does not matter here."""
+    for path in MODELS.rglob(f"{name}.sql"):
+        return parse_model(path.read_text(), path, layer=path.parent.name)
+    raise KeyError(f"no model {name} below {MODELS}")
+
+
+@cache
+def types(name: str) -> dict[str, str]:
+    """Column names and SQL types of a landing table, run table, seed or model."""
+    if name in LANDING or name in RUN:
+        schema = (LANDING.get(name) or RUN[name]).schema
+        return {field.name: sqltypes.sql_type(field.type) for field in schema}
+    if (SEEDS / f"{name}.csv").exists():
+        return dict(read_seed(SEEDS / f"{name}.csv").columns)
+    return {column.name: column.type for column in find_model(name).columns}
+
+
+def empty_table(name: str) -> pa.Table:
+    """No rows, with a table's columns and types."""
+    fields = types(name).items()
+    return pa.schema(
+        [(c, pa.float32() if t == "FLOAT" else sqltypes.arrow_type(t)) for c, t in fields]
+    ).empty_table()
+
+
+def _engine(folder: str) -> DuckEngine:
+    return DuckEngine(Path(folder), memory_limit="1GB", threads=1)
+
+
+def _settings(settings: Mapping[str, Any]) -> pa.Table:
+    values = {name: int(_cell(value, "BIGINT") or 0) for name, value in settings.items()}
+    start = values.pop("window_start_ns", int(_cell("2026-11-01 00:00:00", "BIGINT") or 0))
+    end = values.pop("window_end_ns", int(_cell("2026-12-01 00:00:00", "BIGINT") or 0))
+    return run_setting(start, end, **values)
+
+
+def _typed(engine: DuckEngine, name: str, columns: dict[str, str], rows: Rows) -> pa.Table:
+    """Rows with all columns of a table, in its types."""
+    given = _cells(rows)
+    for row in given:
+        unknown = row.keys() - columns.keys()
+        if unknown:
+            raise KeyError(f"{name} has no column {sorted(unknown)}; it has {', '.join(columns)}")
+    texts = {
+        column: pa.array([_cell(row.get(column), type_) for row in given], pa.string())
+        for column, type_ in columns.items()
+    }
+    engine.bind_arrow("given_cells", pa.table({"given_row": list(range(len(given))), **texts}))
+    casts = ", ".join(f'cast("{c}" as {type_}) as "{c}"' for c, type_ in columns.items())
+    return engine.rows(f"select {casts} from given_cells order by given_row")
+
+
+def _cells(rows: Rows) -> list[dict[str, Any]]:
+    if not isinstance(rows, str):
+        return [dict(row) for row in rows]
+    lines = [line.strip() for line in rows.splitlines() if line.strip()]
+    if not lines:
+        return []
+    names = [name.strip() for name in lines[0].split("|")]
+    found = []
+    for line in lines[1:]:
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) != len(names):
+            raise ValueError(f"{line!r} has {len(cells)} cells, not {len(names)}")
+        found.append(
+            {
+                name: None if cell == "" else "" if cell == "''" else cell
+                for name, cell in zip(names, cells, strict=True)
+            }
+        )
+    # An expectation of no rows still names its columns.
+    return found
+
+
+def _cell(value: Any, type_: str) -> str | None:
+    """One value as text that DuckDB casts to the type."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(str(item) for item in value) + "]"
+    if isinstance(value, datetime | date):
+        value = value.isoformat()
+    elif isinstance(value, Decimal):
+        value = f"{value:f}"
+    text = str(value)
+    if type_ == "TIMESTAMP WITH TIME ZONE" and _CLOCK.fullmatch(text):
+        return f"{DAY} {text}"
+    if type_ in {"BIGINT", "INTEGER"}:
+        return _whole(text)
+    if type_ == "DOUBLE" or type_.startswith("DECIMAL"):
+        return text.replace("_", "")
+    return text
+
+
+def _whole(text: str) -> str:
+    length = _LENGTH.fullmatch(text)
+    if length:
+        return str(int(Decimal(length[1].replace("_", "")) * _UNITS[length[2]]))
+    instant = _INSTANT.fullmatch(f"{DAY} {text}" if _CLOCK.fullmatch(text) else text)
+    if instant:
+        seconds = int(datetime.fromisoformat(f"{instant[1]}+00:00").timestamp())
+        return str(seconds * 10**9 + int((instant[2] or "").ljust(9, "0")))
+    return text.replace("_", "")
+
+
+def _shown(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    return " | ".join(_plain(row[column]) for column in columns)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Decimal):
+        # Scale is no difference: 1.50 is 1.5.
+        return f"{value.normalize():f}"
+    return repr(value) if isinstance(value, str | float) else str(value)
