@@ -1,0 +1,359 @@
+"""Records of `--parsable2` output, which escapes nothing.
+
+A job name or a comment may hold the delimiter and newlines. So a line is no record and a delimiter
+no column border: physical lines are joined until a record is whole and the next one starts, and a
+surplus of delimiters is given to the free-text columns in the one way that leaves every typed
+column with a value of its type. Where several ways do, the record is not guessed at.
+
+Nothing here proves that free text was not made to look like records: whoever can name a job can
+write a line that is one. Put free text last (see the exports), so that only such a line could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import IO
+
+from warehouse.contracts import SourceFile
+from warehouse.errors import ConfigError, SourceError
+
+Check = Callable[[str], bool]
+
+#: A physical line is cut and a record given up beyond this many bytes or lines.
+MAX_LINE = 1 << 20
+MAX_RECORD_CHARS = 1 << 20
+MAX_RECORD_LINES = 1000
+#: More ways than this to lay out one record are as good as no way.
+_MAX_WAYS = 1000
+_MAX_SURPLUS = 1000
+_ENDLESS = f"the record does not end within {MAX_RECORD_LINES} lines"
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What the columns of one command hold.
+
+    `required` must be in the header. `checks` say for a typed column what its values look like;
+    a record whose values fail is broken. `anchors` are further or stricter types that only help to
+    find a record's columns. `free` columns hold any text. `landed` columns are the ones that a
+    reader uses: layouts that agree on them are the same. `starts` says by these leading columns
+    whether a line begins a record.
+    """
+
+    command: str
+    export: str
+    required: tuple[tuple[str, ...], ...]
+    checks: Mapping[str, Check]
+    anchors: Mapping[str, Check]
+    free: frozenset[str]
+    landed: frozenset[str]
+    starts: tuple[str, ...]
+    consistent: Callable[[Mapping[str, str]], bool] = lambda cells: True
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """One column, or a run of free columns that no reader uses and that needs no telling apart."""
+
+    first: int
+    width: int
+    check: Check | None
+    elastic: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of one file."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    grammar: Grammar
+    header: str
+    checks: tuple[tuple[int, Check], ...]
+    typed: tuple[tuple[int, Check], ...]
+    start_checks: tuple[tuple[int, Check], ...]
+    slots: tuple[_Slot, ...]
+
+    @property
+    def ends_free(self) -> bool:
+        """Whether the last column may hold newlines."""
+        return self.names[-1] in self.grammar.free
+
+
+@dataclass
+class Record:
+    """One record: where it starts, its text, and either its cells or the problem with it.
+
+    `bad` names the typed columns whose values are not of their type. With a problem there are no
+    cells, since no value's column is sure; `head` has the leading columns that begin a record.
+    """
+
+    line: int
+    text: str
+    cells: dict[str, str] = field(default_factory=dict)
+    bad: tuple[str, ...] = ()
+    problem: str | None = None
+    head: dict[str, str] = field(default_factory=dict)
+
+
+def delimiter_of(file: SourceFile) -> str:
+    """The option `delimiter` (default `|`); ConfigError where it is no text."""
+    delimiter = file.options.get("delimiter", "|")
+    if not isinstance(delimiter, str) or not delimiter or "\n" in delimiter:
+        raise ConfigError(
+            f"source {file.source!r}: delimiter = {delimiter!r} is no text; "
+            'leave it out for "|" or write what --delimiter was given, such as "\\u001f"'
+        )
+    return delimiter
+
+
+def open_table(
+    handle: IO[bytes], file: SourceFile, grammar: Grammar
+) -> tuple[Layout, Iterator[Record]]:
+    """Read the header and return the columns and an iterator of the records that follow.
+
+    Raises SourceError where the first line is no header of the command's.
+    """
+    delimiter = delimiter_of(file)
+    lines = _lines(handle)
+    header = next(lines, None)
+    todo = f"Export it anew with\n    {grammar.export}"
+    if header is None:
+        raise SourceError(
+            file.name, "is empty", expected=f"the header line of `{grammar.command}`", todo=todo
+        )
+    text = header[1].removeprefix("\ufeff")
+    has_cr = text.endswith("\r")
+    text = text.removesuffix("\r")
+    names = tuple(text.split(delimiter))
+    missing = [" or ".join(any_of) for any_of in grammar.required if not {*any_of} & {*names}]
+    if len(missing) == len(grammar.required):
+        raise SourceError(
+            file.name, f"first line {text[:120]!r} names no column of `{grammar.command}`",
+            expected=f"a header line with columns divided by {delimiter!r}",
+            todo=f"{todo}\nor set the source's option delimiter.",
+        )  # fmt: skip
+    if missing:
+        raise SourceError(
+            file.name, f"has no column {', '.join(missing)}",
+            expected=f"every column that `{grammar.command}` is read for", todo=todo,
+        )  # fmt: skip
+    layout = _layout(names, delimiter, grammar, text)
+    return layout, _records(lines, layout, has_cr=has_cr)
+
+
+def _layout(names: tuple[str, ...], delimiter: str, grammar: Grammar, header: str) -> Layout:
+    # `--parsable` ends each line with a delimiter: one more column, without name and value.
+    checks = {"": lambda text: text == "", **grammar.checks}
+    typed = {**checks, **grammar.anchors}
+    first_free = next((i for i, name in enumerate(names) if name in grammar.free), len(names))
+    slots: list[_Slot] = []
+    for i, name in enumerate(names):
+        elastic = name in grammar.free
+        merges = elastic and name not in grammar.landed
+        if merges and slots and slots[-1].elastic and names[i - 1] not in grammar.landed:
+            slots[-1] = _Slot(slots[-1].first, slots[-1].width + 1, None, elastic=True)
+        else:
+            slots.append(_Slot(i, 1, typed.get(name), elastic))
+    return Layout(
+        names, delimiter, grammar, header,
+        tuple((i, checks[n]) for i, n in enumerate(names) if n in checks),
+        tuple((i, typed[n]) for i, n in enumerate(names) if n in typed),
+        tuple((i, typed[n]) for i, n in enumerate(names[:first_free]) if n in grammar.starts),
+        tuple(slots),
+    )  # fmt: skip
+
+
+def _lines(handle: IO[bytes]) -> Iterator[tuple[int, str, bool]]:
+    """Number, text and whether a newline ended it, for each physical line.
+
+    Bytes that are no UTF-8 become U+FFFD. Only LF ends a line: names hold other separators.
+    """
+    number = 0
+    while piece := handle.readline(MAX_LINE):
+        number += 1
+        ended = piece.endswith(b"\n")
+        yield number, piece.removesuffix(b"\n").decode("utf-8", "replace"), ended
+        while not ended and (rest := handle.readline(MAX_LINE)):
+            ended = rest.endswith(b"\n")
+
+
+class _Held:
+    """Physical lines that are one record so far."""
+
+    def __init__(self, line: int, text: str, fields: list[str]) -> None:
+        self.line, self.fields = line, fields
+        self.texts = [text]
+        self.size = len(text)
+        self._whole: bool | None = None
+
+    def add(self, text: str, fields: list[str]) -> None:
+        self.fields = _joined(self.fields, fields)
+        self.texts.append(text)
+        self.size += len(text)
+        self._whole = None
+
+    def is_whole(self, layout: Layout) -> bool:
+        if self._whole is None:
+            self._whole = _resolves(layout, self.fields)
+        return self._whole
+
+
+def _joined(before: list[str], after: list[str]) -> list[str]:
+    return [*before[:-1], f"{before[-1]}\n{after[0]}", *after[1:]]
+
+
+def _records(
+    lines: Iterator[tuple[int, str, bool]], layout: Layout, *, has_cr: bool
+) -> Iterator[Record]:
+    held: _Held | None = None
+    blank = 0
+    for number, raw, ended in lines:
+        text = raw.removesuffix("\r") if has_cr else raw
+        if text == layout.header:  # several exports in one file
+            if held is not None:
+                yield _record(layout, held)
+            held = None
+            continue
+        if not text:
+            # A newline of a name, or the end of the file: known when something follows.
+            blank += 1
+            continue
+        fields = text.split(layout.delimiter)
+        if held is None or _starts(layout, held, fields, ended=ended):
+            if held is not None:
+                yield _record(layout, held)
+            held = _Held(number, text, fields)
+        elif held.size > MAX_RECORD_CHARS or len(held.texts) > MAX_RECORD_LINES:
+            yield Record(held.line, held.texts[0], problem=_ENDLESS)
+            held = _Held(number, text, fields)
+        else:
+            for empty in islice([""] * blank, MAX_RECORD_LINES):
+                held.add(empty, [empty])
+            held.add(text, fields)
+        blank = 0
+    if held is not None:
+        yield _record(layout, held)
+
+
+def _starts(layout: Layout, held: _Held, fields: list[str], *, ended: bool) -> bool:
+    """Whether a line with these fields begins a record, rather than going on with the one held."""
+    columns, count = len(layout.names), len(fields)
+    looks = _looks_like_start(layout, fields)
+    if len(held.fields) < columns:
+        # Short: a newline inside a name, unless the line is better off on its own.
+        return _resolves(layout, fields) or (
+            looks and not _resolves(layout, _joined(held.fields, fields))
+        )
+    # Half of a record's columns in one line are no continuation of a name.
+    is_long = count > 1 and (count - 1) * 2 >= columns - 1
+    if looks or is_long:
+        return True
+    if not held.is_whole(layout):
+        return False
+    if not layout.ends_free:
+        return True
+    if not layout.start_checks:
+        return count > 1
+    # A last line without its newline is a record that was cut off while it was written.
+    return not ended
+
+
+def _looks_like_start(layout: Layout, fields: list[str]) -> bool:
+    """Whether the leading columns that tell a record are there, with values of their type."""
+    return bool(_head(layout, fields))
+
+
+def _head(layout: Layout, fields: list[str]) -> dict[str, str]:
+    cells: dict[str, str] = {}
+    if len(fields) < min(3, len(layout.names)):
+        return cells
+    for i, check in layout.start_checks:
+        if i >= len(fields) or not check(fields[i]):
+            return {}
+        cells[layout.names[i]] = fields[i]
+    return cells if layout.grammar.consistent(cells) else {}
+
+
+def _resolves(layout: Layout, fields: list[str]) -> bool:
+    surplus = len(fields) - len(layout.names)
+    if surplus < 0:
+        return False
+    if surplus == 0:
+        return all(check(fields[i]) for i, check in layout.typed)
+    return bool(_ways(layout, fields, enough=1))
+
+
+def _record(layout: Layout, held: _Held) -> Record:
+    text = "\n".join(held.texts)
+    surplus = len(held.fields) - len(layout.names)
+    if surplus < 0:
+        return Record(
+            held.line, text, head=_head(layout, held.fields),
+            problem=f"{len(held.fields)} fields where the header has {len(layout.names)}",
+        )  # fmt: skip
+    if surplus == 0:
+        # A column given twice has equal values; the first stands.
+        cells = dict(zip(reversed(layout.names), reversed(held.fields), strict=True))
+        bad = tuple(layout.names[i] for i, check in layout.checks if not check(held.fields[i]))
+        return Record(held.line, text, cells, bad)
+    ways = _ways(layout, held.fields, enough=2)
+    if len(ways) == 1:
+        return Record(held.line, text, ways[0])
+    what = "more than one way" if ways else "no way"
+    return Record(
+        held.line, text, head=_head(layout, held.fields),
+        problem=f"{len(held.fields)} fields where the header has {len(layout.names)}, and {what} "
+        "to give the surplus to the free-text columns",
+    )  # fmt: skip
+
+
+def _ways(layout: Layout, fields: list[str], *, enough: int) -> list[dict[str, str]]:
+    """Layouts of a record with a surplus that differ in a landed column, at most `enough`.
+
+    More than _MAX_WAYS layouts count as different, since telling them apart costs too much.
+    """
+    surplus = len(fields) - len(layout.names)
+    if surplus > _MAX_SURPLUS:
+        return []
+    dead: set[tuple[int, int]] = set()
+    found: list[dict[str, str]] = []
+    leaves = 0
+
+    def place(k: int, left: int, cells: tuple[str, ...]) -> bool:
+        """Place slots from k on with so much surplus left; True if any way exists."""
+        nonlocal leaves
+        if (k, left) in dead or len(found) >= enough:
+            return False
+        if k == len(layout.slots):
+            if left:
+                return False
+            leaves += 1
+            landed = dict(zip(reversed(layout.names), reversed(cells), strict=True))
+            key = {name: landed.get(name) for name in layout.grammar.landed}
+            if leaves > _MAX_WAYS or all(
+                key != {n: f.get(n) for n in layout.grammar.landed} for f in found
+            ):
+                found.append(landed)
+            return True
+        slot = layout.slots[k]
+        at = slot.first + surplus - left
+        any_way = False
+        for take in range(left + 1 if slot.elastic else 1):
+            pieces = fields[at : at + slot.width + take]
+            if slot.elastic:
+                value = layout.delimiter.join(pieces) if slot.width == 1 else ""
+            elif slot.check is not None and not slot.check(pieces[0]):
+                continue
+            else:
+                value = pieces[0]
+            more = (value,) if slot.width == 1 else ("",) * slot.width
+            any_way |= place(k + 1, left - take, (*cells, *more))
+        if not any_way and len(found) < enough:
+            dead.add((k, left))
+        return any_way
+
+    place(0, surplus, ())
+    return found
