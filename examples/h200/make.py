@@ -66,7 +66,7 @@ LIST_RATE = Decimal("10.4365")
 COMMITTED_RATE = Decimal("7.30555")
 COMMITMENT_ID = "cud-h200-1"
 COMMITTED_HOURS = Decimal("0.05")
-SSD_GIB, SSD_RATE = Decimal(375), Decimal("0.000047")
+SSD_GIB, SSD_RATE = Decimal(35), Decimal("0.0005")
 TAX_RATE = Decimal("0.19")
 MICRO = Decimal("0.000001")
 
@@ -411,33 +411,23 @@ def bills(up: Sequence[UpTime]) -> dict[str, str]:
     """The FOCUS 1.2 bill, by file name: one file and one invoice per month of charges.
 
     Each clock hour of each machine has one usage line. What is charged once (traffic, support,
-    commitment, tax, credit) stands in the last hour, so that a shift changes no total.
+    commitment, credit) stands in the last hour, so that a shift changes no total. Tax is a fixed
+    part of each invoice's other charges, exact at the twelve decimals that the rates lead to.
     """
     lines = [line for u in up for line in _usage(u)]
-    last_hour = max(u.by_hour()[-1][0] for u in up)
-    lines += _once(last_hour)
-    base = sum((Decimal(line["BilledCost"]) for line in lines), Decimal(0))
-    lines.append(
-        _line(
-            last_hour, "Tax", "VAT 19 %", (base * TAX_RATE).quantize(MICRO, ROUND_HALF_EVEN),
-            ListCost="", ServiceName="Tax", ServiceCategory="Other",
-            ServiceSubcategory="Other (Other)", ChargeFrequency="One-Time",
-        )
-    )  # fmt: skip
-    lines.append(
-        _line(
-            last_hour, "Credit", "Promotional credit", Decimal("-0.25"),
-            ServiceName="Promotions", ServiceCategory="Other", ServiceSubcategory="Other (Other)",
+    lines += _once(max(u.by_hour()[-1][0] for u in up))
+    files = {}
+    for month in sorted({line["BillingPeriodStart"][:7] for line in lines}):
+        own = [line for line in lines if line["BillingPeriodStart"].startswith(month)]
+        base = sum((Decimal(line["BilledCost"]) for line in own), Decimal(0))
+        last = max(datetime.fromisoformat(line["ChargePeriodStart"]) for line in own)
+        tax = _line(
+            int(last.timestamp()) * US_PER_S, "Tax", "VAT 19 %", base * TAX_RATE, ListCost="",
+            ServiceName="Tax", ServiceCategory="Other", ServiceSubcategory="Other (Other)",
             ChargeFrequency="One-Time",
-        )
-    )  # fmt: skip
-    months = sorted({line["BillingPeriodStart"][:7] for line in lines})
-    return {
-        f"focus_{month}.csv": _csv(
-            FOCUS_COLUMNS, [x for x in lines if x["BillingPeriodStart"].startswith(month)]
-        )
-        for month in months
-    }
+        )  # fmt: skip
+        files[f"focus_{month}.csv"] = _csv(FOCUS_COLUMNS, [*own, tax])
+    return files
 
 
 def _usage(up: UpTime) -> Iterator[dict[str, str]]:
@@ -495,6 +485,11 @@ def _once(hour: int) -> list[dict[str, str]]:
             hour, "Usage", "Commitment of 1 H200, unused", Decimal(0), EffectiveCost=str(paid),
             **(unused | commitment), CommitmentDiscountStatus="Unused",
             **_compute(1, "h200-1g-recorded"),
+        ),
+        _line(
+            hour, "Credit", "Promotional credit", Decimal("-0.25"), ServiceName="Promotions",
+            ServiceCategory="Other", ServiceSubcategory="Other (Other)",
+            ChargeFrequency="One-Time",
         ),
     ]  # fmt: skip
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 
@@ -48,6 +49,16 @@ def bill(folder: Path) -> list[dict[str, str]]:
 
 def total(lines: list[dict[str, str]], column: str) -> Decimal:
     return sum((Decimal(line[column]) for line in lines if line[column]), Decimal(0))
+
+
+def list_of_taxes(lines: list[dict[str, str]]) -> Fraction:
+    """What the taxes are at list: as much more as their invoices' other charges are at list."""
+    found = Fraction(0)
+    for tax in (x for x in lines if x["ChargeCategory"] == "Tax"):
+        rest = [x for x in lines if x["InvoiceId"] == tax["InvoiceId"] and x is not tax]
+        ratio = Fraction(total(rest, "ListCost")) / Fraction(total(rest, "BilledCost"))
+        found += Fraction(tax["BilledCost"]) * ratio
+    return found
 
 
 def utc(text: str) -> datetime:
@@ -203,9 +214,10 @@ def test_the_bill_adds_up() -> None:
         "Compute", "Storage",
     ]  # fmt: skip
     assert total(lines, "BilledCost") == total(lines, "EffectiveCost")
-    base = total([x for x in lines if x["ChargeCategory"] not in {"Tax", "Credit"}], "BilledCost")
     [tax] = [x for x in lines if x["ChargeCategory"] == "Tax"]
-    assert Decimal(tax["BilledCost"]) == round(base * Decimal("0.19"), 6)
+    rest = [x for x in lines if x is not tax]
+    assert Decimal(tax["BilledCost"]) == total(rest, "BilledCost") * Decimal("0.19")
+    assert total(rest, "ListCost") != total(rest, "BilledCost"), "list is a basis of its own"
     [credit] = [x for x in lines if x["ChargeCategory"] == "Credit"]
     assert Decimal(credit["BilledCost"]) < 0
     bought, unused = (x for x in lines if x["CommitmentDiscountId"])
@@ -246,6 +258,7 @@ def test_a_shift_moves_everything_and_changes_no_total(
             assert total([x for x in here if x["ResourceId"] == resource], column) == total(
                 [x for x in there if x["ResourceId"] == resource], column
             )
+    assert list_of_taxes(here) == list_of_taxes(there)
     machine = [x for x in there if x["ResourceId"] == ONE_GPU and x["SkuPriceDetails"]]
     assert len(machine) == 2
     for line in there:
