@@ -469,17 +469,18 @@ def _once(hour: int) -> list[dict[str, str]]:
             SkuId="egress", SkuMeter="Egress", SkuPriceId="egress-on-demand",
         ),
         _line(
-            hour, "Purchase", "Support plan, share of the hour", Decimal("0.15"),
-            **_price(Decimal("0.15"), Decimal(1), "Hours", consumed=False),
+            hour, "Purchase", "Support plan, share of the month", Decimal("0.15"),
+            **_price(Decimal(150), Decimal("0.001"), "Months", consumed=False),
             ServiceName="Support", ServiceCategory="Other", ServiceSubcategory="Other (Other)",
             SkuId="support", SkuMeter="Support", SkuPriceId="support-standard",
             ChargeFrequency="Recurring",
         ),
-        # The usage below carries the list value, so its purchase has none: nothing counts twice.
+        # The usage below carries the list value and the GPU: on both they would count twice.
         _line(
             hour, "Purchase", "Commitment of 1 H200", paid, EffectiveCost="0",
             **(_price(Decimal(0), COMMITTED_HOURS, "Hours", consumed=False) | commitment),
-            **_compute(1, "h200-1g-recorded"), ChargeFrequency="Recurring",
+            **(_compute(1, "h200-1g-recorded") | {"SkuPriceDetails": ""}),
+            ChargeFrequency="Recurring",
         ),
         _line(
             hour, "Usage", "Commitment of 1 H200, unused", Decimal(0), EffectiveCost=str(paid),
