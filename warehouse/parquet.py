@@ -253,8 +253,8 @@ def _codes(column: pa.ChunkedArray) -> pa.Array:
     """
     type_ = column.type
     if pa.types.is_list(type_):
-        # as one text each; the separator is a control character that names do not have
-        column = pc.binary_join(column, "\x1f")
+        # slow, but only rows that are equal in everything else ask for it
+        column = pa.chunked_array([[repr(value) for value in column.to_pylist()]], pa.string())
     elif pa.types.is_floating(type_):
         bits = pa.int64() if type_.bit_width == 64 else pa.int32()
         column = pa.chunked_array([c.view(bits) for c in column.chunks], bits)
