@@ -18,8 +18,9 @@
         )
 
 Tables are given for the model's direct inputs, as text like this or as a list of dicts. A column
-left out is null, an input left out is empty; a seed left out is the shipped one. Types come from
-the upstream model's header, the landing contract or the seed.
+left out is null, an input left out is empty; a seed left out is the shipped one, run_ tables left
+out are those of a run over November 2026. Types come from the upstream model's header, the landing
+contract or the seed.
 
 A cell is what DuckDB casts to the column's type, and besides:
 - empty is null, '' is the empty text; text in list[dict] rows stays as it is
@@ -46,7 +47,7 @@ from warehouse import sqltypes
 from warehouse.contracts import LANDING
 from warehouse.engines.duckdb import DuckEngine
 from warehouse.models import Model, parse_model
-from warehouse.run_tables import RUN, run_setting
+from warehouse.run_tables import RUN, RUN_SETTING, run_hour, run_setting
 from warehouse.seeds import read_seed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,8 +79,8 @@ def run_model(
         raise KeyError(f"{model_name} reads {', '.join(model.inputs)}, not {sorted(unread)}")
     with tempfile.TemporaryDirectory() as folder, _engine(folder) as engine:
         for name in model.inputs:
-            if name == "run_setting" and name not in tables:
-                engine.bind_arrow(name, _settings(settings or {}))
+            if name in RUN and name not in tables:
+                engine.bind_arrow(name, _run_table(name, settings or {}))
             elif name not in tables and (SEEDS / f"{name}.csv").exists():
                 engine.bind_seed(name, SEEDS / f"{name}.csv")
             else:
@@ -144,11 +145,16 @@ def _engine(folder: str) -> DuckEngine:
     return DuckEngine(Path(folder), memory_limit="1GB", threads=1)
 
 
-def _settings(settings: Mapping[str, Any]) -> pa.Table:
-    values = {name: int(_cell(value, "BIGINT") or 0) for name, value in settings.items()}
-    start = values.pop("window_start_ns", int(_cell("2026-11-01 00:00:00", "BIGINT") or 0))
-    end = values.pop("window_end_ns", int(_cell("2026-12-01 00:00:00", "BIGINT") or 0))
-    return run_setting(start, end, **values)
+def _run_table(name: str, settings: Mapping[str, Any]) -> pa.Table:
+    values: dict[str, Any] = {
+        "window_start_ns": f"{DAY} 00:00:00",
+        "window_end_ns": "2026-12-01 00:00:00",
+        **settings,
+    }
+    for column in values.keys() & {c.name for c in RUN_SETTING.columns if c.name[-3:] == "_ns"}:
+        values[column] = int(_cell(values[column], "BIGINT") or 0)
+    start, end = values.pop("window_start_ns"), values.pop("window_end_ns")
+    return run_hour(start, end) if name == "run_hour" else run_setting(start, end, **values)
 
 
 def _typed(engine: DuckEngine, name: str, columns: dict[str, str], rows: Rows) -> pa.Table:
