@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import IO
+from typing import NamedTuple
 
+from ingest.text import blocks
 from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError, SourceError
 
 Check = Callable[[str], bool]
 
-#: A physical line is cut and a record given up beyond this many bytes or lines.
-MAX_LINE = 1 << 20
+#: A record is given up beyond this many characters or lines.
 MAX_RECORD_CHARS = 1 << 20
 MAX_RECORD_LINES = 1000
 #: More ways than this to lay out one record are as good as no way.
@@ -109,22 +109,20 @@ def delimiter_of(file: SourceFile) -> str:
     return delimiter
 
 
-def open_table(
-    handle: IO[bytes], file: SourceFile, grammar: Grammar
-) -> tuple[Layout, Iterator[Record]]:
+def open_table(file: SourceFile, grammar: Grammar) -> tuple[Layout, Iterator[Record]]:
     """Read the header and return the columns and an iterator of the records that follow.
 
-    Raises SourceError where the first line is no header of the command's.
+    Raises SourceError where the first line is no header of the command's, or the file is damaged.
     """
     delimiter = delimiter_of(file)
-    lines = _lines(handle)
+    lines = physical_lines(file)
     header = next(lines, None)
     todo = f"Export it anew with\n    {grammar.export}"
     if header is None:
         raise SourceError(
             file.name, "is empty", expected=f"the header line of `{grammar.command}`", todo=todo
         )
-    text = header[1].removeprefix("\ufeff")
+    text = header.text
     has_cr = text.endswith("\r")
     text = text.removesuffix("\r")
     names = tuple(text.split(delimiter))
@@ -166,18 +164,32 @@ def _layout(names: tuple[str, ...], delimiter: str, grammar: Grammar, header: st
     )  # fmt: skip
 
 
-def _lines(handle: IO[bytes]) -> Iterator[tuple[int, str, bool]]:
-    """Number, text and whether a newline ended it, for each physical line.
+class PhysicalLine(NamedTuple):
+    """One line of text without its LF; `ended` says whether it had one."""
 
-    Bytes that are no UTF-8 become U+FFFD. Only LF ends a line: names hold other separators.
+    number: int
+    text: str
+    ended: bool = True
+    fault: str = ""
+
+
+def physical_lines(file: SourceFile) -> Iterator[PhysicalLine]:
+    """Yield a file's lines. Only LF ends one, since names hold other separators.
+
+    Bytes that are no UTF-8 become U+FFFD. Raises SourceError where the file cannot be read.
     """
-    number = 0
-    while piece := handle.readline(MAX_LINE):
-        number += 1
-        ended = piece.endswith(b"\n")
-        yield number, piece.removesuffix(b"\n").decode("utf-8", "replace"), ended
-        while not ended and (rest := handle.readline(MAX_LINE)):
-            ended = rest.endswith(b"\n")
+    for block in blocks(file):
+        if block.fault:
+            text = block.data.decode("utf-8", "replace")
+            yield PhysicalLine(block.line, text, ended=False, fault=block.fault)
+            continue
+        texts = block.data.split(b"\n")
+        last = texts.pop()
+        for number, line in enumerate(texts, block.line):
+            yield PhysicalLine(number, line.decode("utf-8", "replace"))
+        if last:
+            text = last.decode("utf-8", "replace")
+            yield PhysicalLine(block.line + len(texts), text, ended=False)
 
 
 class _Held:
@@ -205,12 +217,16 @@ def _joined(before: list[str], after: list[str]) -> list[str]:
     return [*before[:-1], f"{before[-1]}\n{after[0]}", *after[1:]]
 
 
-def _records(
-    lines: Iterator[tuple[int, str, bool]], layout: Layout, *, has_cr: bool
-) -> Iterator[Record]:
+def _records(lines: Iterator[PhysicalLine], layout: Layout, *, has_cr: bool) -> Iterator[Record]:
     held: _Held | None = None
     blank = 0
-    for number, raw, ended in lines:
+    for number, raw, ended, fault in lines:
+        if fault:
+            if held is not None:
+                yield _record(layout, held)
+            held = None
+            yield Record(number, raw, problem=fault)
+            continue
         text = raw.removesuffix("\r") if has_cr else raw
         if text == layout.header:  # several exports in one file
             if held is not None:

@@ -28,7 +28,7 @@ from ingest.jobs import parsable
 from ingest.jobs.coverage import Coverage
 from ingest.jobs.parsable import Grammar, Layout, Record
 from ingest.jobs.slurm_text import Clock, clock, duration_us, gpus, held_interval, hosts, is_time
-from ingest.rows import BATCH_ROWS, Rejects, Rows, open_source, time_of_ns
+from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
 
@@ -90,7 +90,11 @@ GRAMMAR = Grammar(
         "NodeList": _matches(r"[\w.\-\[\],]*|None assigned|\(null\)"),
     },
     anchors={
-        **dict.fromkeys(("User", "Account", "Partition", "QOS", "Cluster"), _matches(_NAME)),
+        **dict.fromkeys(
+            ("User", "Account", "Partition", "QOS", "Cluster", "McsLabel", "Reservation"),
+            _matches(_NAME),
+        ),
+        "Layout": _matches(r"[A-Za-z]*"),
         **dict.fromkeys(("ReqTRES",), _TRES_OK),
         **dict.fromkeys(("Elapsed", "Planned", "Reserved", "Timelimit"), _ELAPSED_OK),
         **dict.fromkeys(
@@ -108,8 +112,7 @@ GRAMMAR = Grammar(
     },
     free=frozenset({
         "JobName", "Comment", "AdminComment", "SystemComment", "SubmitLine", "WorkDir", "Extra",
-        "Container", "StdErr", "StdIn", "StdOut", "WCKey", "Constraints", "Licenses", "Reason",
-        "McsLabel", "Reservation",
+        "Container", "StdErr", "StdIn", "StdOut", "WCKey", "Constraints", "Licenses",
     }),
     landed=frozenset({
         "JobIDRaw", "JobID", "Cluster", "User", "Account", "Partition", "QOS", "State", "ExitCode",
@@ -149,40 +152,39 @@ def read(file: SourceFile) -> Iterator[Batch]:
     last: dict[str, Any] | None = None
     early: set[str] = set()
     ran = has_gpus = False
-    with open_source(file) as handle:
-        layout, records = parsable.open_table(handle, file, GRAMMAR)
-        if "Cluster" not in layout.names and file.cluster is None:
-            raise ConfigError(
-                f"source {file.source!r}: {file.name} has no column Cluster, so the source needs "
-                'cluster = "..." (the name that `scontrol show config` prints as ClusterName)'
-            )
-        for record in records:
-            shown = record.cells or record.head
-            job_id, _, step = (shown.get("JobIDRaw") or shown.get("JobID", "")).partition(".")
-            if step:
-                if step == "interactive" and last is not None and last["job_id"] == job_id:
-                    last["is_interactive"] = True
-                elif step == "interactive":
-                    early.add(job_id)
-                continue
-            try:
-                seen = _attempt(record, file, options)
-            except ValueError as error:
-                rejects.put(f"line {record.line}", str(error), _shown(record, layout, options))
-                _cut(coverage, record, file, options)
-                continue
-            if last is not None:
-                jobs.add(**last)
-            last = seen.values
-            if job_id in early:
-                early.discard(job_id)
+    layout, records = parsable.open_table(file, GRAMMAR)
+    if "Cluster" not in layout.names and file.cluster is None:
+        raise ConfigError(
+            f"source {file.source!r}: {file.name} has no column Cluster, so the source needs "
+            'cluster = "..." (the name that `scontrol show config` prints as ClusterName)'
+        )
+    for record in records:
+        shown = record.cells or record.head
+        job_id, _, step = (shown.get("JobIDRaw") or shown.get("JobID", "")).partition(".")
+        if step:
+            if step == "interactive" and last is not None and last["job_id"] == job_id:
                 last["is_interactive"] = True
-            ran |= seen.until_s != seen.start_s
-            has_gpus |= last["gpu_count"] > 0
-            first = seen.submit_s if seen.start_s is None else min(seen.submit_s, seen.start_s)
-            coverage.see(last["cluster"], first, seen.start_s, seen.until_s)
-            yield from jobs.flush(at_least=BATCH_ROWS)
-            yield from rejects.flush(at_least=BATCH_ROWS)
+            elif step == "interactive":
+                early.add(job_id)
+            continue
+        try:
+            seen = _attempt(record, file, options)
+        except ValueError as error:
+            rejects.put(f"line {record.line}", str(error), _shown(record, layout, options))
+            _cut(coverage, record, file, options)
+            continue
+        if last is not None:
+            jobs.add(**last)
+        last = seen.values
+        if job_id in early:
+            early.discard(job_id)
+            last["is_interactive"] = True
+        ran |= seen.until_s != seen.start_s
+        has_gpus |= last["gpu_count"] > 0
+        first = seen.submit_s if seen.start_s is None else min(seen.submit_s, seen.start_s)
+        coverage.see(last["cluster"], first, seen.start_s, seen.until_s)
+        yield from jobs.flush(at_least=BATCH_ROWS)
+        yield from rejects.flush(at_least=BATCH_ROWS)
     if last is not None:
         jobs.add(**last)
     if ran and not has_gpus and not options.gpus_tracked:
