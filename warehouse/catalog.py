@@ -43,9 +43,10 @@ def write_catalog(store: Store, path: str | Path, contracts: Mapping[str, Contra
             connection.execute("use catalog")
             for statement in statements:
                 connection.execute(statement)
-            content = _content(connection)
             _detach(connection)
-            if path.exists() and content == _content_of(connection, path):
+            # both as they are read back: a view that was just made is spelled otherwise
+            content = _content_of(connection, fresh)
+            if content and path.exists() and content == _content_of(connection, path):
                 return False
         _publish(fresh, path)
     except (duckdb.Error, OSError) as error:
@@ -103,30 +104,24 @@ def _detach(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("detach catalog")
 
 
-def _content(connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
-    """All that the attached catalog says: its views, their columns and comments."""
-    views = connection.execute(
-        "select view_name, sql, comment from duckdb_views() "
-        "where database_name = 'catalog' and not internal order by view_name"
-    ).fetchall()
-    columns = connection.execute(
-        "select table_name, column_name, data_type, comment from duckdb_columns() "
-        "where database_name = 'catalog' and not internal order by table_name, column_index"
-    ).fetchall()
-    return [*views, *columns]
-
-
 def _content_of(
     connection: duckdb.DuckDBPyConnection, path: Path
 ) -> list[tuple[object, ...]] | None:
-    """What the existing catalog says; None where it cannot be read, and is to be replaced."""
+    """All that a catalog says: its views, their columns and comments; None where it is damaged."""
     try:
         _attach(connection, path, "read_only")
-        content = _content(connection)
+        views = connection.execute(
+            "select view_name, sql, comment from duckdb_views() "
+            "where database_name = 'catalog' and not internal order by view_name"
+        ).fetchall()
+        columns = connection.execute(
+            "select table_name, column_name, data_type, comment from duckdb_columns() "
+            "where database_name = 'catalog' and not internal order by table_name, column_index"
+        ).fetchall()
         _detach(connection)
     except duckdb.Error:
         return None
-    return content
+    return [*views, *columns]
 
 
 def _publish(fresh: Path, path: Path) -> None:
