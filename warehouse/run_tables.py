@@ -37,7 +37,7 @@ RUN_SETTING = Contract(
         _c("nvlink_quiet_bytes_s", LONG, "B/s", "NVLink both ways below this counts as quiet"),
         _c("memory_held_bytes", LONG, "B", "idle with this much frame buffer is memory_held"),
         _c("mfu_dtype", TEXT, "", "number format whose peak counts where the log names none"),
-        Column("energy_usd_per_mj", pa.decimal128(14, 14), "USD/mJ", "price; null: not known"),
+        Column("energy_usd_per_mj", pa.decimal128(30, 24), "USD/mJ", "price; null: not known"),
     ),
 )
 

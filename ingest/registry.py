@@ -1,0 +1,64 @@
+"""Every kind of source that Plumbline reads: one line a kind, its reader imported when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+
+from warehouse.contracts import Batch, SourceFile
+
+Reader = Callable[[SourceFile], Iterator[Batch]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of source.
+
+    `module` has `read` and `EXPORT`, the exact command that exports it from a real cluster.
+    `grade` is the evidence grade that it makes possible, `gives` what is lost without it.
+    `version` is raised when the reader gives other rows for the same bytes: files are read again.
+    """
+
+    name: str
+    module: str
+    version: int
+    grade: str
+    gives: str
+
+    @property
+    def read(self) -> Reader:
+        """The reader: yields batches of landing tables, rejects and coverage among them."""
+        reader: Reader = import_module(self.module).read
+        return reader
+
+    @property
+    def export(self) -> str:
+        """How to export such a source from a real cluster."""
+        text: str = import_module(self.module).EXPORT
+        return text
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("focus_csv", "ingest.bills.focus_csv", 1, "E0",
+             "the bill: without it there is nothing to divide"),
+        Kind("gpu_inventory", "ingest.inventory", 1, "E1",
+             "which GPU each bill line pays: without it all GPU-time is billed_not_seen"),
+        Kind("sacct", "ingest.jobs.sacct", 1, "E1",
+             "who held GPUs, and when nobody did: without it nothing is unallocated or a job's"),
+        Kind("scontrol_job", "ingest.jobs.scontrol", 1, "E1",
+             "which GPUs of a shared node a job held: without it only whole nodes are known"),
+        Kind("sacctmgr_event", "ingest.jobs.sacctmgr", 1, "E1",
+             "when nodes were down, drained or in maintenance"),
+        Kind("nvml_csv", "ingest.counters.nvml_csv", 1, "E2",
+             "what the GPUs did: without it held time outside logged steps is not_observed"),
+        Kind("step_log", "ingest.steps.step_log", 1, "E1",
+             "the jobs' own steps: startup, MFU and lost work need them"),
+        Kind("checkpoint_log", "ingest.steps.checkpoint_log", 1, "E1",
+             "saves and restores: recovery_checkpoint, and a surer start of lost work"),
+        Kind("team_map", "ingest.team_map", 1, "E0",
+             "which team an account or a tag is: without it every team is unmapped"),
+    )
+}  # fmt: skip

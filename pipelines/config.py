@@ -1,0 +1,221 @@
+"""plumbline.toml: where it is found, what may stand in it, and what it means in the models' units."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from ingest.registry import KINDS
+from ingest.rows import ns_of_time
+from warehouse.contracts import SourceFile
+from warehouse.errors import ConfigError
+
+FILE_NAME = "plumbline.toml"
+_RESERVED = {"kind", "name", "files", "cluster", "covers"}
+
+#: Settings as people write them: the run_setting column that each fills, and its factor.
+SETTINGS: dict[str, tuple[str, Decimal]] = {
+    "idle_after_s": ("idle_after_ns", Decimal(10**9)),
+    "startup_allowance_s": ("startup_allowance_ns", Decimal(10**9)),
+    "sustained_work_s": ("sustained_work_ns", Decimal(10**9)),
+    "engine_idle_ratio": ("engine_idle_ppm", Decimal(10**6)),
+    "pcie_quiet_mib_s": ("pcie_quiet_bytes_s", Decimal(1024**2)),
+    "nvlink_quiet_mib_s": ("nvlink_quiet_bytes_s", Decimal(1024**2)),
+    "memory_held_gib": ("memory_held_bytes", Decimal(1024**3)),
+}
+_MJ_PER_KWH = Decimal(3_600_000_000)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One [[source]]: its kind, its name in tables, its file patterns and its reader's options."""
+
+    kind: str
+    name: str
+    patterns: tuple[str, ...]
+    cluster: str | None
+    covers: tuple[int, int] | None
+    options: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole configuration. `folder` is where relative paths start, `root` the warehouse."""
+
+    path: Path
+    folder: Path
+    root: Path
+    sources: tuple[Source, ...]
+    policies: tuple[dict[str, object], ...]
+    settings: dict[str, int | str | Decimal | None]
+    memory_limit: str = "3GB"
+    threads: int | None = None
+
+    def files(self, source: Source) -> list[SourceFile]:
+        """The files of a source that are there now, sorted by name."""
+        found: set[Path] = set()
+        for pattern in source.patterns:
+            path = Path(pattern)
+            if path.is_absolute():
+                found.update(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+            else:
+                found.update(self.folder.glob(pattern))
+        return [
+            SourceFile(
+                str(path), self._name(path), source.name, source.cluster, source.covers,
+                dict(source.options),
+            )
+            for path in sorted(found)
+            if path.is_file()
+        ]  # fmt: skip
+
+    def policy_file(self) -> SourceFile:
+        """The configuration itself, as the source of policy windows."""
+        return SourceFile(str(self.path), self.path.name, "policy", None, None, {})
+
+    def _name(self, path: Path) -> str:
+        if path.is_relative_to(self.folder):
+            return path.relative_to(self.folder).as_posix()
+        return path.as_posix()
+
+
+def find_config(start: Path) -> Path:
+    """plumbline.toml in `start` or the nearest folder above; ConfigError where there is none."""
+    for folder in (start, *start.parents):
+        if (folder / FILE_NAME).is_file():
+            return folder / FILE_NAME
+    raise ConfigError(
+        f"no {FILE_NAME} in {start} or above. Write one with `plumbline init`, or name one with "
+        "`plumbline --config FILE`."
+    )
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a configuration; ConfigError says what is wrong and what to write."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is no TOML: {error}.") from error
+    known = {"warehouse", "settings", "source", "policy"}
+    _only(raw, known, str(path), "table")
+    warehouse = _table(raw, "warehouse", path)
+    _only(warehouse, {"root", "memory_limit", "threads"}, f"{path} [warehouse]", "key")
+    if not isinstance(warehouse.get("root"), str):
+        raise ConfigError(f'{path}: write `root = "FOLDER"` under [warehouse].')
+    folder = path.resolve().parent
+    sources = tuple(_source(s, i, path) for i, s in enumerate(_tables(raw, "source", path), 1))
+    names = [source.name for source in sources]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"{path}: two sources are called {twice[0]}. Give each its own `name`.")
+    threads = warehouse.get("threads")
+    return Config(
+        path=path.resolve(),
+        folder=folder,
+        root=(folder / warehouse["root"]).resolve(),
+        sources=sources,
+        policies=tuple(_tables(raw, "policy", path)),
+        settings=_settings(_table(raw, "settings", path), path),
+        memory_limit=str(warehouse.get("memory_limit", "3GB")),
+        threads=int(threads) if threads is not None else None,
+    )
+
+
+def _source(raw: dict[str, Any], number: int, path: Path) -> Source:
+    where = f"{path} [[source]] number {number}"
+    kind = raw.get("kind")
+    if kind not in KINDS:
+        raise ConfigError(f"{where}: kind is {kind!r}; kinds are {', '.join(KINDS)}.")
+    name = raw.get("name", kind)
+    files = raw.get("files")
+    if not isinstance(files, list) or not files or not all(isinstance(f, str) for f in files):
+        raise ConfigError(f'{where} ({name}): write `files = ["PATTERN", ...]`.')
+    return Source(
+        kind=kind,
+        name=str(name),
+        patterns=tuple(files),
+        cluster=raw.get("cluster"),
+        covers=_covers(raw.get("covers"), f"{where} ({name})"),
+        options={key: _plain(value) for key, value in raw.items() if key not in _RESERVED},
+    )
+
+
+def _covers(raw: object, where: str) -> tuple[int, int] | None:
+    if raw is None:
+        return None
+    if isinstance(raw, list) and len(raw) == 2:
+        times = [_time(value) for value in raw]
+        if times[0] is not None and times[1] is not None and times[0] < times[1]:
+            return times[0], times[1]
+    raise ConfigError(
+        f"{where}: covers is {raw!r}; write the time that the export was asked for, with a zone: "
+        '`covers = ["2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"]`.'
+    )
+
+
+def _time(raw: object) -> int | None:
+    if isinstance(raw, str):
+        try:
+            raw = datetime.fromisoformat(raw)
+        except ValueError:
+            return None
+    if isinstance(raw, datetime) and raw.tzinfo is not None:
+        return ns_of_time(raw.astimezone(UTC))
+    return None
+
+
+def _settings(raw: dict[str, Any], path: Path) -> dict[str, int | str | Decimal | None]:
+    _only(raw, {*SETTINGS, "mfu_dtype", "energy_usd_per_kwh"}, f"{path} [settings]", "setting")
+    found: dict[str, int | str | Decimal | None] = {}
+    for name, value in raw.items():
+        if name == "mfu_dtype":
+            found[name] = str(value)
+            continue
+        number = _number(value, f"{path} [settings] {name}")
+        if name == "energy_usd_per_kwh":
+            found["energy_usd_per_mj"] = (number / _MJ_PER_KWH).quantize(Decimal(1).scaleb(-24))
+        else:
+            column, factor = SETTINGS[name]
+            found[column] = int((number * factor).to_integral_value())
+    return found
+
+
+def _number(value: object, where: str) -> Decimal:
+    try:
+        number = Decimal(str(value)) if not isinstance(value, bool) else Decimal("nan")
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or number < 0:
+        raise ConfigError(f"{where}: is {value!r}; expected a number that is not negative.")
+    return number
+
+
+def _plain(value: object) -> object:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _only(raw: Mapping[str, object], known: set[str], where: str, word: str) -> None:
+    for key in raw:
+        if key not in known:
+            raise ConfigError(f"{where}: unknown {word} {key!r}; known are {sorted(known)}.")
+
+
+def _table(raw: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+    value = raw.get(name, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {name} must be a table, written [{name}].")
+    return value
+
+
+def _tables(raw: dict[str, Any], name: str, path: Path) -> list[dict[str, Any]]:
+    value = raw.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ConfigError(f"{path}: {name} must be a list of tables, each written [[{name}]].")
+    return value

@@ -1,0 +1,162 @@
+"""The main job: ingest what is new, build the months that it touches, check, publish."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pipelines import months
+from pipelines.config import Config
+from pipelines.landing import Landed, land
+from warehouse import models as model_files
+from warehouse.catalog import CATALOG, write_catalog
+from warehouse.contracts import LANDING, Contract
+from warehouse.engines.duckdb import CheckResult, DuckEngine
+from warehouse.errors import CheckFailed
+from warehouse.models import Graph, load_graph
+from warehouse.objects import Fault, fault_from_env
+from warehouse.run_tables import RUN, run_hour, run_setting
+from warehouse.store import Store, Transaction
+
+MODELS = Path(model_files.__file__).resolve().parent.parent / "models"
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What a run did: ingest, months built and left as they were, and what the checks found."""
+
+    landed: Landed
+    built: list[date] = field(default_factory=list)
+    unchanged: list[date] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    warnings: list[CheckResult] = field(default_factory=list)
+
+
+def seeds() -> dict[str, Path]:
+    """The seed tables by name."""
+    return {path.stem: path for path in sorted((MODELS / "seeds").glob("*.csv"))}
+
+
+def graph() -> Graph:
+    """The SQL graph that ships with Plumbline."""
+    return load_graph(MODELS / "sql", inputs={*LANDING, *RUN, *seeds()})
+
+
+def marts(models: Graph) -> dict[str, Contract]:
+    """Contracts of the published tables, by name."""
+    return {
+        name: models.models[name].contract()
+        for name in models.order
+        if models.models[name].layer in ("marts", "reports")
+    }
+
+
+def open_store(config: Config, *, fault: Fault | None = None) -> Store:
+    """The configuration's warehouse; PLUMBLINE_FAULT makes it stop at a named point (tests)."""
+    return Store(config.root, fault=fault or fault_from_env())
+
+
+def run(config: Config, *, month: date | None = None, progress: Progress) -> Outcome:
+    """Ingest, build, check and publish; raises CheckFailed where a blocking check fails.
+
+    `month` builds this month only. Months that nothing new touches are left as they are.
+    """
+    models = graph()
+    store = open_store(config)
+    with store.transaction() as transaction:
+        outcome = Outcome(land(config, store, transaction, progress=progress))
+        landing = months.read_landing(store)
+        present = landing.months()
+        for wanted in present if month is None else [m for m in present if m == month]:
+            _month(config, store, transaction, models, landing, wanted, outcome, progress)
+        if month is None:
+            _remove_others(store, transaction, present, outcome)
+        write_catalog(store, Path(store.root) / CATALOG, {**LANDING, **marts(models)})
+    return outcome
+
+
+def _month(
+    config: Config, store: Store, transaction: Transaction, models: Graph,
+    landing: months.Landing, month: date, outcome: Outcome, progress: Progress,
+) -> None:  # fmt: skip
+    window = landing.window(month)
+    files = months.inputs(store, window)
+    mark = months.fingerprint(
+        [entry for entries in files.values() for entry in entries], window,
+        models=models.fingerprint + _seed_hash(), settings=config.settings,
+    )  # fmt: skip
+    key = unit_key(month)
+    known = store.units("mart").get(key)
+    if known is not None and known.fingerprint == mark:
+        outcome.unchanged.append(month)
+        return
+    contracts = marts(models)
+    with DuckEngine(
+        config.root / ".scratch", memory_limit=config.memory_limit, threads=config.threads
+    ) as engine:
+        for table, entries in files.items():
+            engine.bind_files(table, [store.path(e) for e in entries], LANDING[table].schema)
+        for name, path in seeds().items():
+            engine.bind_seed(name, path)
+        engine.bind_arrow(
+            "run_setting", run_setting(window.start_ns, window.end_ns, **config.settings)
+        )
+        engine.bind_arrow("run_hour", run_hour(window.start_ns, window.end_ns))
+        failed: list[CheckResult] = []
+        for number, name in enumerate(models.order, 1):
+            progress(f"{month:%Y-%m}: model {number} of {len(models.order)}, {name}")
+            engine.build(models.models[name])
+            for result in engine.check(models.models[name]):
+                if not result.passed and result.level == "blocking":
+                    failed.append(result)
+                elif not result.passed:
+                    outcome.warnings.append(result)
+        if failed:
+            raise CheckFailed(_explain(month, failed))
+        transaction.replace(
+            "mart", key,
+            (batch for name in contracts
+             for batch in engine.stream(models.models[name], where_month=month)),
+            fingerprint=mark, meta={"month": f"{month:%Y-%m}"}, contracts=contracts,
+        )  # fmt: skip
+    transaction.commit()
+    outcome.built.append(month)
+
+
+def unit_key(month: date) -> str:
+    """The store's name for a month's marts."""
+    return f"month={month:%Y-%m}"
+
+
+def _remove_others(
+    store: Store, transaction: Transaction, present: list[date], outcome: Outcome
+) -> None:
+    kept = {unit_key(month) for month in present}
+    for key in sorted(store.units("mart").keys() - kept):
+        transaction.remove("mart", key)
+        outcome.removed.append(key)
+    transaction.commit()
+
+
+def _seed_hash() -> str:
+    digest = hashlib.sha256()
+    for name, path in seeds().items():
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _explain(month: date, failed: list[CheckResult]) -> str:
+    lines = [
+        f"{month:%Y-%m}: {len(failed)} blocking checks failed; nothing of this month was published "
+        "and what was published before stands."
+    ]
+    for result in failed:
+        lines.append(f"- {result.model}: {result.check}: {result.bad_rows} rows, such as")
+        lines.extend(f"    {row}" for row in result.sample[:3])
+    lines.append("Correct the source that these rows come from, then run again.")
+    return "\n".join(lines)
