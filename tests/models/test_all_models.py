@@ -6,13 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import sqlglot
-from sqlglot import ErrorLevel
 
 from tests.models.harness import MODELS, SEEDS, empty_table, find_model
 from warehouse.contracts import LANDING
 from warehouse.engines.duckdb import DuckEngine
 from warehouse.models import load_graph
+from warehouse.portable import lint_model, to_spark
 from warehouse.run_tables import RUN
 
 FILES = sorted(path.relative_to(MODELS).as_posix() for path in MODELS.rglob("*.sql"))
@@ -38,11 +37,13 @@ def test_columns_are_the_headers(file: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_passes_to_spark(file: str) -> None:
-    model = find_model(Path(file).stem)
-    statements = sqlglot.transpile(
-        model.sql, read="duckdb", write="spark", unsupported_level=ErrorLevel.RAISE
-    )
-    assert len(statements) == 1
+    assert to_spark(find_model(Path(file).stem).sql)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_is_in_the_portable_subset(file: str) -> None:
+    findings = lint_model(find_model(Path(file).stem))
+    assert not findings, "\n".join(map(str, findings))
 
 
 @pytest.mark.parametrize("seed", sorted(path.name for path in SEEDS.glob("*.csv")))
