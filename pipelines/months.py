@@ -106,9 +106,7 @@ def inputs(store: Store, window: Span) -> dict[str, list[FileEntry]]:
     }
 
 
-def fingerprint(
-    files: Iterable[FileEntry], window: Span, *, models: str, settings: object
-) -> str:
+def fingerprint(files: Iterable[FileEntry], window: Span, *, models: str, settings: object) -> str:
     """A hash of all that a month's marts are a function of."""
     text = json.dumps(
         {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,17 +10,15 @@ from pathlib import Path
 from pipelines import months
 from pipelines.config import Config
 from pipelines.landing import Landed, land
-from warehouse import models as model_files
 from warehouse.catalog import CATALOG, write_catalog
-from warehouse.contracts import LANDING, Contract
+from warehouse.contracts import LANDING
 from warehouse.engines.duckdb import CheckResult, DuckEngine
 from warehouse.errors import CheckFailed
-from warehouse.models import Graph, load_graph
+from warehouse.models import Graph
 from warehouse.objects import Fault, fault_from_env
-from warehouse.run_tables import RUN, run_hour, run_setting
+from warehouse.run_tables import run_hour, run_setting
+from warehouse.shipped import graph, marts, seeds, seeds_fingerprint
 from warehouse.store import Store, Transaction
-
-MODELS = Path(model_files.__file__).resolve().parent.parent / "models"
 
 Progress = Callable[[str], None]
 
@@ -35,25 +32,6 @@ class Outcome:
     unchanged: list[date] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     warnings: list[CheckResult] = field(default_factory=list)
-
-
-def seeds() -> dict[str, Path]:
-    """The seed tables by name."""
-    return {path.stem: path for path in sorted((MODELS / "seeds").glob("*.csv"))}
-
-
-def graph() -> Graph:
-    """The SQL graph that ships with Plumbline."""
-    return load_graph(MODELS / "sql", inputs={*LANDING, *RUN, *seeds()})
-
-
-def marts(models: Graph) -> dict[str, Contract]:
-    """Contracts of the published tables, by name."""
-    return {
-        name: models.models[name].contract()
-        for name in models.order
-        if models.models[name].layer in ("marts", "reports")
-    }
 
 
 def open_store(config: Config, *, fault: Fault | None = None) -> Store:
@@ -88,7 +66,7 @@ def _month(
     files = months.inputs(store, window)
     mark = months.fingerprint(
         [entry for entries in files.values() for entry in entries], window,
-        models=models.fingerprint + _seed_hash(), settings=config.settings,
+        models=models.fingerprint + seeds_fingerprint(), settings=config.settings,
     )  # fmt: skip
     key = unit_key(month)
     known = store.units("mart").get(key)
@@ -141,13 +119,6 @@ def _remove_others(
         transaction.remove("mart", key)
         outcome.removed.append(key)
     transaction.commit()
-
-
-def _seed_hash() -> str:
-    digest = hashlib.sha256()
-    for name, path in seeds().items():
-        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 def _explain(month: date, failed: list[CheckResult]) -> str:

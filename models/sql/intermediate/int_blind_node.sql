@@ -1,6 +1,7 @@
 /*
-purpose: nodes on which a job held GPUs, but which ones is not known.
-    For that time the scheduler proves nothing about any GPU of the node.
+purpose: nodes of attempts of which fewer GPUs are known than they held.
+    Which of a node's other GPUs it held is not guessed: for that time the scheduler proves nothing
+    about any GPU of these nodes that no known job holds.
 grain: one row per attempt and node
 keys: cluster, job_id, attempt, node
 columns:
@@ -11,19 +12,18 @@ columns:
     start_ns | BIGINT | ns | start, epoch
     end_ns | BIGINT | ns | end, epoch, exclusive
 */
-with held as (
+with known as (
     select
         cluster,
         job_id,
         attempt,
-        node,
-        count(distinct coalesce(cast(gpu_index as varchar), gpu_uuid)) as gpu_count
+        count(distinct concat(node, ':', coalesce(cast(gpu_index as varchar), gpu_uuid)))
+            as gpu_count
     from int_attempt_gpu
     group by
         cluster,
         job_id,
-        attempt,
-        node
+        attempt
 ),
 
 short as (
@@ -35,58 +35,30 @@ short as (
         job.end_ns,
         job.nodes
     from int_attempt as job
-    left join (
-        select
-            cluster,
-            job_id,
-            attempt,
-            cast(sum(gpu_count) as bigint) as gpu_count
-        from held
-        group by
-            cluster,
-            job_id,
-            attempt
-    ) as found
-        on job.cluster = found.cluster
-        and job.job_id = found.job_id
-        and job.attempt = found.attempt
+    left join known
+        on job.cluster = known.cluster
+        and job.job_id = known.job_id
+        and job.attempt = known.attempt
     where
-        job.gpu_count > coalesce(found.gpu_count, 0)
+        job.gpu_count > coalesce(known.gpu_count, 0)
         and job.end_ns > job.start_ns
-),
-
-node_of as (
-    select
-        cluster,
-        job_id,
-        attempt,
-        start_ns,
-        end_ns,
-        unnest(nodes) as node
-    from short
 )
 
-select
-    node_of.cluster,
-    node_of.job_id,
-    node_of.attempt,
-    node_of.node,
-    node_of.start_ns,
-    node_of.end_ns
-from node_of
-left join held
-    on node_of.cluster = held.cluster
-    and node_of.job_id = held.job_id
-    and node_of.attempt = held.attempt
-    and node_of.node = held.node
-where held.node is null
+select distinct
+    cluster,
+    job_id,
+    attempt,
+    unnest(nodes) as node,
+    start_ns,
+    end_ns
+from short
 union all
 select
-    short.cluster,
-    short.job_id,
-    short.attempt,
+    cluster,
+    job_id,
+    attempt,
     cast(null as varchar) as node,
-    short.start_ns,
-    short.end_ns
+    start_ns,
+    end_ns
 from short
-where array_length(short.nodes) = 0
+where array_length(nodes) = 0

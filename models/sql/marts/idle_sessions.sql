@@ -124,35 +124,53 @@ exact as (
     inner join left_over
         on ranked.bundle_id = left_over.bundle_id
         and ranked.row_no = left_over.row_no
+),
+
+session as (
+    select
+        hour_of.month,
+        exact.gpu_uuid,
+        exact.hold_id,
+        exact.idle_id,
+        exact.sub,
+        exact.waste_class,
+        min(exact.start_ns) as start_ns,
+        max(exact.end_ns) as end_ns,
+        cast(sum(exact.gpu_ns) as bigint) as gpu_ns,
+        cast(sum(exact.billed_usd) as decimal(38, 12)) as billed_usd
+    from exact
+    inner join run_hour as hour_of
+        on exact.hour_id = hour_of.hour_id
+    group by
+        hour_of.month,
+        exact.gpu_uuid,
+        exact.hold_id,
+        exact.idle_id,
+        exact.sub,
+        exact.waste_class
 )
 
 select
-    hour_of.month,
-    exact.gpu_uuid,
+    session.month,
+    session.gpu_uuid,
     hold.cluster,
     hold.job_id,
     hold.attempt,
     hold.team,
-    timestamptz '1970-01-01 00:00:00+00'
-    + interval '1 microsecond' * (min(exact.start_ns) // 1000) as start,
-    timestamptz '1970-01-01 00:00:00+00'
-    + interval '1 microsecond' * (max(exact.end_ns) // 1000) as "end",
-    exact.sub,
-    exact.waste_class,
-    cast(sum(exact.gpu_ns) as bigint) as gpu_ns,
-    cast(sum(exact.billed_usd) as decimal(38, 12)) as billed_usd
-from exact
+    first_hour.hour
+    + interval '1 second' * (session.start_ns // 1000000000 % 3600)
+    + interval '1 microsecond' * (session.start_ns // 1000 % 1000000) as start,
+    last_hour.hour
+    + interval '1 second' * ((session.end_ns - last_hour.hour_id * 3600000000000) // 1000000000)
+    + interval '1 microsecond' * (session.end_ns // 1000 % 1000000) as "end",
+    session.sub,
+    session.waste_class,
+    session.gpu_ns,
+    session.billed_usd
+from session
 inner join int_hold as hold
-    on exact.hold_id = hold.hold_id
-inner join run_hour as hour_of
-    on exact.hour_id = hour_of.hour_id
-group by
-    hour_of.month,
-    exact.gpu_uuid,
-    hold.cluster,
-    hold.job_id,
-    hold.attempt,
-    hold.team,
-    exact.idle_id,
-    exact.sub,
-    exact.waste_class
+    on session.hold_id = hold.hold_id
+inner join run_hour as first_hour
+    on session.start_ns // 3600000000000 = first_hour.hour_id
+inner join run_hour as last_hour
+    on (session.end_ns - 1) // 3600000000000 = last_hour.hour_id

@@ -47,8 +47,9 @@ select
     loss.job_id,
     loss.attempt,
     job.team,
-    timestamptz '1970-01-01 00:00:00+00'
-    + interval '1 microsecond' * (loss.interrupted_ns // 1000) as interrupted_at,
+    hour_of.hour
+    + interval '1 second' * (loss.interrupted_ns // 1000000000 % 3600)
+    + interval '1 microsecond' * (loss.interrupted_ns // 1000 % 1000000) as interrupted_at,
     job.state,
     loss.cause,
     loss.restored_step,
