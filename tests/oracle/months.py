@@ -58,7 +58,7 @@ def random_month(rng: Random) -> Tables:
     for table in TABLES:
         world.tables[table] = []
     _machines(world)
-    for number in range(rng.randrange(1, 3 + 2 * len(world.machines))):
+    for number in range(rng.randrange(2, 5 + 3 * len(world.machines))):
         play_job(world, str(100 + number))
     _node_events(world)
     _samples(world)

@@ -101,10 +101,18 @@ def test_hard_cases_occur(many: list[Tables]) -> None:
     def any_row(table: str, **values: Any) -> Any:
         return lambda t: any(all(r.get(k) == v for k, v in values.items()) for r in t[table])
 
-    def idle_run(tables: Tables) -> bool:
+    def idle_while_held(tables: Tables) -> bool:
+        ends = {(r["job_id"], r["start"]): r["end"] for r in tables["job_attempt"]}
         runs: dict[str, int] = {}
         for row in tables["gpu_sample"]:
-            quiet = (row["engine_active_ratio"] or 1) <= 0.01
+            [gpu] = [r for r in tables["gpu_inventory"] if r["gpu_uuid"] == row["gpu_uuid"]]
+            held = any(
+                (r["node"], r["gpu_index"]) == (gpu["node"], gpu["gpu_index"])
+                and r["start"] < row["ts"] <= (ends[r["job_id"], r["start"]] or row["ts"])
+                for r in tables["job_gpu"]
+            )
+            engine = row["engine_active_ratio"]
+            quiet = held and engine is not None and engine <= 0.01
             runs[row["gpu_uuid"]] = runs.get(row["gpu_uuid"], 0) + 1 if quiet else 0
             if runs[row["gpu_uuid"]] * PERIOD_S >= 300:
                 return True
@@ -131,7 +139,7 @@ def test_hard_cases_occur(many: list[Tables]) -> None:
         (lambda t: len({r["billing_period_start"] for r in t["bill_line"]}) > 1, 0.1),
         (lambda t: len({(r["node"], r["gpu_index"]) for r in t["gpu_inventory"]})
             < len(t["gpu_inventory"]), 0.1),
-        (idle_run, 0.3),
+        (idle_while_held, 0.3),
     )  # fmt: skip
     for number, (holds, least) in enumerate(cases):
         assert share(holds) >= least, f"case {number} is too rare: {share(holds)}"
