@@ -284,7 +284,7 @@ def _looks_like_start(layout: Layout, fields: list[str]) -> bool:
 
 def _head(layout: Layout, fields: list[str]) -> dict[str, str]:
     cells: dict[str, str] = {}
-    if len(fields) < min(3, len(layout.names)):
+    if len(fields) < min(2, len(layout.names)):
         return cells
     for i, check in layout.start_checks:
         if i >= len(fields) or not check(fields[i]):

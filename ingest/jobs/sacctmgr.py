@@ -27,9 +27,7 @@ from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
 
 #: The command that exports what this module reads; FROM and TO are times such as 2026-11-01.
-EXPORT = (
-    "TZ=UTC SLURM_TIME_FORMAT=%s sacctmgr --parsable2 show event all_clusters start=FROM end=TO"
-)
+EXPORT = "TZ=UTC SLURM_TIME_FORMAT=%s sacctmgr --parsable2 show event start=FROM end=TO"
 
 #: Options of a source of this kind, with their meaning.
 OPTIONS = {
