@@ -7,6 +7,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +15,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from ingest.registry import KINDS
+from pipelines.config import load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "h200"
@@ -227,6 +231,19 @@ def test_the_bill_adds_up() -> None:
     assert unused["CommitmentDiscountStatus"] == "Unused"
     assert unused["ResourceId"] == unused["CommitmentDiscountId"]
     assert not unused["ConsumedQuantity"]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_source_is_read_without_a_reject(kind: str) -> None:
+    config = load_config(EXAMPLE / "plumbline.toml")
+    files = [file for s in config.sources if s.kind == kind for file in config.files(s)]
+    assert files, f"the example has no source of kind {kind}"
+    for file in files:
+        landed = Counter[str]()
+        for batch in KINDS[kind].read(file):
+            landed[batch.table] += batch.rows.num_rows
+        assert landed["reject"] == 0, file.name
+        assert sum(landed.values()) > 0, file.name
 
 
 #: From 30 November 21:30:39 UTC: into 31 October 23:57:39, so that the month ends in job 1005; and

@@ -111,9 +111,11 @@ def with_rejects(tables: Tables, source: str, rng: Random) -> Tables:
     result = {name: list(rows) for name, rows in tables.items()}
     table = rng.choice(SOURCES[source])
     rows = tables[table]
-    bad = set(rng.sample(range(len(rows)), min(len(rows), rng.choice((1, 1, 2, 5)))))
-    result[table] = [row for i, row in enumerate(rows) if i not in bad]
-    for row in (rows[i] for i in sorted(bad)):
+    bad = rng.sample(rows, min(len(rows), rng.choice((1, 1, 2, 5))))
+    # A snapshot of a job is one record, and all its GPUs go with it.
+    gone = {_record(table, row) for row in bad}
+    result[table] = [row for row in rows if _record(table, row) not in gone]
+    for row in {_record(table, row): row for row in bad}.values():
         result["reject"].append(
             {
                 "source": KINDS[table], "file": row["source_file"],
@@ -151,45 +153,54 @@ def _stretch(tables: Tables, rng: Random) -> tuple[datetime, datetime]:
 
 
 def _around(row: Row, start: datetime, end: datetime) -> list[Row]:
-    """What is left of a coverage row before and after a stretch."""
+    """What is left of a coverage row before and after a stretch, each with a number of its own."""
     parts = [(row["start"], min(row["end"], start)), (max(row["start"], end), row["end"])]
     if row["is_cut"] or row["end"] <= start or row["start"] >= end:
         return [row]
     return [
-        row | {"start": a, "end": b, "source_row": row["source_row"] - 2 * i}
+        row | {"start": a, "end": b, "source_row": 2 * row["source_row"] - 1 - i}
         for i, (a, b) in enumerate(parts)
         if a < b
     ]
 
 
+def _record(table: str, row: Row) -> tuple[Any, ...]:
+    """Which record of which file a row comes from."""
+    if table == "job_gpu":
+        return row["source_file"], row["job_id"], row["start"]
+    return row["source_file"], row["source_row"]
+
+
 def _cuts(tables: Tables, table: str, row: Row, *, known: bool) -> list[Row]:
-    """Coverage that one unreadable record costs: its node or job and its time, else its file's."""
+    """Coverage that one unreadable record costs: its node or job and its time, else its file's.
+
+    A step log with a reject is blind for all its time. A lost snapshot of GPU indices costs none:
+    who held which node is still known.
+    """
     source = {
-        "job_attempt": "scheduler", "job_gpu": "scheduler", "gpu_sample": "telemetry",
-        "train_step": "steps", "checkpoint": "checkpoints", "node_event": "node_event",
+        "job_attempt": "scheduler", "gpu_sample": "telemetry", "train_step": "steps",
+        "checkpoint": "checkpoints", "node_event": "node_event",
     }.get(table)  # fmt: skip
     if source is None:
         return []
-    first, last = _file_span(tables, source, row["source_file"])
+    start, end = _, last = _file_span(tables, source, row["source_file"])
+    nodes: list[str | None] = [None]
     cut: Row = {
         "source": source, "is_cut": True, "source_file": row["source_file"],
         "source_row": row["source_row"], "cluster": CLUSTER,
     }  # fmt: skip
-    if table in ("train_step", "checkpoint"):
+    if table == "train_step" or (table == "checkpoint" and known):
+        cut |= {"job_id": row["job_id"], "attempt": row["attempt"]}
+    if table == "checkpoint" and known:
         start, end = (time_of(row[name] / 10**9) for name in ("start_ns", "end_ns"))
-        # A step log is one job's, so its job is known even where the record is not.
-        if known or table == "train_step":
-            cut |= {"job_id": row["job_id"], "attempt": row["attempt"]}
     elif table == "gpu_sample":
-        start, end = row["ts"] - timedelta(seconds=PERIOD_S), row["ts"]
-        cut["node"] = _node_of(tables, row["gpu_uuid"])
-    else:
-        start, end = row["start"], row.get("end") or last
-    if not known:
-        start, end = first, last
-    nodes: list[Any] = [cut.get("node")]
-    if known and table in ("job_attempt", "job_gpu", "node_event"):
+        # The sampler's file is one node's, and a bad line lies between two good ones.
+        nodes = [_node_of(tables, row["gpu_uuid"])]
+        start = row["ts"] - timedelta(seconds=PERIOD_S)
+        end = row["ts"] + timedelta(seconds=PERIOD_S)
+    elif table in ("job_attempt", "node_event") and known:
         nodes = row["nodes"] if table == "job_attempt" else [row["node"]]
+        start, end = row["start"], row["end"] or last
     if end <= start:
         return []
     return [cut | {"node": node, "start": start, "end": end} for node in nodes]
