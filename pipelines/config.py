@@ -1,4 +1,4 @@
-"""plumbline.toml: where it is found, what may stand in it, and what it means in the models' units."""
+"""plumbline.toml: where it is found, what may stand in it, and its meaning in models' units."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Public files that may not be shipped: tests that need them are skipped where they are absent."""
+    """Public files that may not be shipped; tests that need them skip where they are absent."""
     folder = Path(os.environ.get("PLUMBLINE_SHARED_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no public data at {folder}")

@@ -25,7 +25,7 @@ TEXTS = pa.list_(pa.string())
 
 @dataclass(frozen=True)
 class Column:
-    """One column: Arrow type, unit ('' where none applies), meaning, and whether null is allowed."""
+    """One column: Arrow type, unit ('' where none applies), meaning, whether null is allowed."""
 
     name: str
     type: pa.DataType
@@ -80,7 +80,12 @@ BILL_LINE = Contract(
     ("line_id",),
     ("charge_period_start", "line_id"),
     (
-        _k("line_id", TEXT, "", "hash of the charge's content and of its ordinal among equal charges"),
+        _k(
+            "line_id",
+            TEXT,
+            "",
+            "hash of the charge's content and of its ordinal among equal charges",
+        ),
         _k("source", TEXT, "", "name of the source in the configuration"),
         _c("issuer", TEXT, "", "InvoiceIssuerName"),
         _c("invoice_id", TEXT, "", "InvoiceId; unique only together with issuer"),
@@ -102,12 +107,24 @@ BILL_LINE = Contract(
         _c("resource_id", TEXT, "", "ResourceId; ties the charge to gpu_inventory"),
         _c("resource_name", TEXT, "", "ResourceName"),
         _c("resource_type", TEXT, "", "ResourceType"),
-        _c("instance_type", TEXT, "", "SkuPriceDetails InstanceType; key of the seed instance_type"),
-        _c("sku_gpu_count", pa.decimal128(18, 6), "GPUs", "SkuPriceDetails GpuCount, per pricing unit"),
+        _c(
+            "instance_type", TEXT, "", "SkuPriceDetails InstanceType; key of the seed instance_type"
+        ),
+        _c(
+            "sku_gpu_count",
+            pa.decimal128(18, 6),
+            "GPUs",
+            "SkuPriceDetails GpuCount, per pricing unit",
+        ),
         _c("commitment_discount_id", TEXT, "", "CommitmentDiscountId"),
         _c("commitment_discount_status", TEXT, "", "Used, Unused or null"),
-        _c("quantity_hours", MONEY, "h", "ConsumedQuantity, else CommitmentDiscountQuantity, else "
-           "PricingQuantity; null where its unit is not a time"),
+        _c(
+            "quantity_hours",
+            MONEY,
+            "h",
+            "ConsumedQuantity, else CommitmentDiscountQuantity, else "
+            "PricingQuantity; null where its unit is not a time",
+        ),
         _c("quantity_basis", TEXT, "", "which quantity it is: consumed, commitment or pricing"),
         _k("billed_usd", MONEY, "USD", "BilledCost: what the invoice asks for"),
         _k("effective_usd", MONEY, "USD", "EffectiveCost: the accrual view"),
@@ -261,7 +278,12 @@ NODE_EVENT = Contract(
         _c("gpu_uuid", TEXT, "", "the one GPU that is meant; null is the whole node"),
         _k("start", TIME, "UTC", "start"),
         _c("end", TIME, "UTC", "end, exclusive; null is still so"),
-        _k("kind", TEXT, "", "down, fatal_xid (always count); drain, maintenance, boot (only unheld)"),
+        _k(
+            "kind",
+            TEXT,
+            "",
+            "down, fatal_xid (always count); drain, maintenance, boot (only unheld)",
+        ),
         _c("sub", TEXT, "", "provider_fault, own_maintenance or boot where the record proves it"),
         _c("state", TEXT, "", "state as the source writes it"),
         _c("reason", TEXT, "", "reason as the source writes it"),
@@ -281,7 +303,12 @@ GPU_SAMPLE = Contract(
         _c("slice_id", TEXT, "", "MIG slice; null is the whole GPU"),
         _k("ts", TIME, "UTC", "end of the time that the sample speaks for"),
         _k("period_us", LONG, "us", "nominal time between samples of this file"),
-        _c("gpu_util_ratio", RATIO, "ratio", "GPU-Util (NVML, DCGM 203): presence, never used as work"),
+        _c(
+            "gpu_util_ratio",
+            RATIO,
+            "ratio",
+            "GPU-Util (NVML, DCGM 203): presence, never used as work",
+        ),
         _c("engine_active_ratio", RATIO, "ratio", "graphics or compute engine active (DCGM 1001)"),
         _c("sm_active_ratio", RATIO, "ratio", "SM active (DCGM 1002)"),
         _c("sm_occupancy_ratio", RATIO, "ratio", "SM occupancy (DCGM 1003)"),
@@ -299,8 +326,13 @@ GPU_SAMPLE = Contract(
         _c("fb_used_bytes", LONG, "B", "frame buffer used (DCGM 252)"),
         _c("sm_clock_mhz", LONG, "MHz", "SM clock (DCGM 100)"),
         _c("temp_c", LONG, "C", "GPU temperature (DCGM 150)"),
-        _k("invalid_mask", LONG, "bits", "bit k: the k-th of these measured columns, counted from "
-           "gpu_util_ratio = 0, was delivered but is no valid reading"),
+        _k(
+            "invalid_mask",
+            LONG,
+            "bits",
+            "bit k: the k-th of these measured columns, counted from "
+            "gpu_util_ratio = 0, was delivered but is no valid reading",
+        ),
         _FILE,
         _ROW,
     ),

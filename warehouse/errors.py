@@ -34,7 +34,7 @@ class SourceError(PlumblineError):
 
 
 class ModelError(PlumblineError):
-    """A model file breaks the header grammar, the layering, the portable subset, or fails to run."""
+    """A model file breaks the header grammar, the layering, the portable subset, or fails."""
 
 
 class CheckFailed(PlumblineError):

@@ -128,9 +128,11 @@ per_hold as (
     select
         timed.*,
         worked.model_flops,
-        -- ns/1000 x (FLOP/s)/1e6 is FLOP exactly: every peak is a multiple of 1e6.
-        cast(timed.total_ns // 1000 as decimal(38, 0)) * (peak.peak_flop_s // 1000000)
-            as peak_flops
+        -- ns x (FLOP/s)/1e9 is FLOP exactly: every peak of the seed is a multiple of 1e9.
+        cast(
+            cast(timed.total_ns as decimal(20, 0))
+            * cast(peak.peak_flop_s // 1000000000 as decimal(18, 0)) as decimal(38, 0)
+        ) as peak_flops
     from timed
     left join worked
         on timed.month = worked.month

@@ -1,0 +1,119 @@
+"""What must hold in every month (waste model, section 9), on random months and on less of them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+
+import pytest
+
+from tests.models.whole import Whole, whole
+from tests.oracle.months import random_month
+from tests.oracle.taking import taken, without
+from tests.oracle.world import Tables
+
+#: Seeds of the fast suite; the slow one goes on from here.
+FAST, SLOW = range(4), range(100, 130)
+
+
+def window(tables: Tables) -> tuple[int, int]:
+    """A window that holds a month's whole story, with a day to spare on both sides."""
+    times = [row["charge_period_start"] for row in tables["bill_line"]]
+    times += [row["charge_period_end"] for row in tables["bill_line"]]
+    times += [t for row in tables["job_attempt"] for t in (row.get("start"), row.get("end")) if t]
+    return _ns(min(times) - timedelta(days=1)), _ns(max(times) + timedelta(days=1))
+
+
+def _ns(time: datetime) -> int:
+    return int(time.timestamp()) * 1_000_000_000
+
+
+def assert_sums(month: Whole) -> None:
+    """Blocking checks pass, each line reconciles on each basis, and nothing is negative."""
+    assert month.failed() == []
+    assert month.rows(
+        """
+        select line_id from recon_invoice
+        where difference_usd <> 0 or effective_difference_usd <> 0
+            or coalesce(list_difference_usd, 0) <> 0 or billed_gpu_ns <> partitioned_gpu_ns
+        """
+    ) == []
+    totals = month.rows(
+        """
+        select
+            (select sum(billed_usd) from bill_line) as billed,
+            (select sum(billed_usd) from waste_team_month) as by_bucket,
+            (select sum(billed_usd) from showback_team_month) as by_team,
+            (select sum(billed_gpu_ns) from recon_invoice) as billed_ns,
+            (select sum(gpu_ns) from gpu_hour_state) as state_ns,
+            (select min(least(gpu_ns, low_gpu_ns)) from gpu_hour_state) as least_ns
+        """
+    )[0]  # fmt: skip
+    assert totals["billed"] == totals["by_bucket"] == totals["by_team"]
+    assert totals["billed_ns"] == totals["state_ns"]
+    assert totals["least_ns"] >= 0
+
+
+def assert_strict_never_rises(seed: int, rounds: int) -> None:
+    """Take sources of a month away, whole or in part: what is less known is never more wasted."""
+    rng = Random(seed)  # noqa: S311
+    month = random_month(rng)
+    span = window(month)
+    with whole(month, span) as full:
+        assert_sums(full)
+        strict = full.strict_ns()
+        grades = full.rows("select max(evidence_grade) as best from gpu_hour_state")[0]["best"]
+    for _ in range(rounds):
+        what, less = taken(month, rng)
+        with whole(less, span) as part:
+            assert_sums(part)
+            assert part.strict_ns() <= strict, f"seed {seed}: {what}"
+            best = part.rows("select max(evidence_grade) as best from gpu_hour_state")[0]["best"]
+            assert best <= grades
+
+
+@pytest.mark.parametrize("seed", FAST)
+def test_less_evidence_is_never_more_waste(seed: int) -> None:
+    assert_strict_never_rises(seed, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SLOW)
+def test_less_evidence_is_never_more_waste_in_many_months(seed: int) -> None:
+    assert_strict_never_rises(seed, 3)
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_with_the_bill_alone_nothing_is_known_and_nothing_is_wasted(seed: int) -> None:
+    month = random_month(Random(seed))  # noqa: S311
+    bare = without(
+        month, "scheduler", "gpu_indices", "telemetry", "steps", "checkpoints", "inventory",
+        "node_events",
+    )  # fmt: skip
+    with whole(bare, window(month)) as found:
+        assert_sums(found)
+        assert set(found.buckets()) <= {"billed_not_seen", "commitment_unused", "non_gpu"}
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_the_order_of_landing_rows_changes_nothing(seed: int) -> None:
+    rng = Random(seed)  # noqa: S311
+    month = random_month(rng)
+    shuffled = {name: rng.sample(rows, len(rows)) for name, rows in month.items()}
+    query = "select * exclude (bundle_id, row_no) from allocation order by line_id, target_no"
+    with whole(month, window(month)) as left, whole(shuffled, window(month)) as right:
+        assert left.rows(query) == right.rows(query)
+
+
+def test_prices_scale_dollars_and_leave_seconds_alone() -> None:
+    month = random_month(Random(3))  # noqa: S311
+    dear = {
+        **month,
+        "bill_line": [
+            {**row, **{c: row[c] * 7 for c in ("billed_usd", "effective_usd") if c in row}}
+            for row in month["bill_line"]
+        ],
+    }
+    with whole(month, window(month)) as left, whole(dear, window(month)) as right:
+        assert left.buckets() == right.buckets()
+        assert_sums(right)
