@@ -37,7 +37,7 @@ from ingest.bills.focus_values import (
     tag_value,
 )
 from ingest.rows import BATCH_ROWS, Rejects, Rows, content_hash, cover, ns_of_time
-from ingest.text import Record, parse_time, records
+from ingest.text import Record, check_options, parse_time, records
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError, SourceError
 
@@ -114,6 +114,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     or is in another currency than USD; ConfigError for a bad option. A charge that cannot be read
     becomes a reject and cuts coverage for its charge period.
     """
+    check_options(file, "team_tag")
     team_tag = file.options.get("team_tag", "team")
     if not isinstance(team_tag, str) or not team_tag:
         raise ConfigError(f"{file.source}: team_tag is {team_tag!r}; expected the name of a tag")

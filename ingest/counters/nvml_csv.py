@@ -36,7 +36,7 @@ from ingest.counters.fields import (
     limits,
 )
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
-from ingest.text import Block, blocks
+from ingest.text import Block, blocks, check_options
 from warehouse.contracts import GPU_SAMPLE, Batch, SourceFile
 from warehouse.errors import ConfigError, SourceError
 
@@ -125,6 +125,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     reject and cuts coverage between its neighbours. Raises SourceError where the file is no such
     CSV, ConfigError where `gpu_uuid` is missing.
     """
+    check_options(file, "gpu_uuid", "slice_id", "node")
     gpu_uuid = _option(file, "gpu_uuid")
     if gpu_uuid is None:
         raise ConfigError(

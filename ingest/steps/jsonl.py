@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ingest.rows import Rows, ns_of_time, time_of_ns
+from ingest.text import check_options
 from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError
 
@@ -48,6 +49,7 @@ def named(file: SourceFile) -> Named:
     list of such, of which the first that fits counts. Raises ConfigError where none fits, or
     where a mark is unknown.
     """
+    check_options(file, "pattern")
     option = file.options.get("pattern")
     if option is None:
         return Named()

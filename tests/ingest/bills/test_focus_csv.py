@@ -252,6 +252,10 @@ def test_the_team_tag_can_be_named(read: Read) -> None:
     )
     with pytest.raises(ConfigError, match="team_tag is 3"):
         read([{}], team_tag=3)
+    with pytest.raises(
+        ConfigError, match="unknown option 'team_tags'; this kind of source has team_"
+    ):
+        read([{}], team_tags="x")
 
 
 def test_list_costs_that_are_absent(read: Read) -> None:
