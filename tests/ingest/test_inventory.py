@@ -116,7 +116,9 @@ T0 = datetime(2026, 11, 1, tzinfo=UTC)
 hours = st.integers(0, 40)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 @given(
     st.lists(
         st.tuples(st.sampled_from("ab"), hours, st.none() | hours, st.integers(0, 1)), max_size=12

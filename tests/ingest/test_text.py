@@ -17,7 +17,9 @@ from ingest.text import blocks, lines, parse_time, records
 from warehouse.contracts import SourceFile
 from warehouse.errors import SourceError
 
-ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+ANY = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80
+)
 
 
 def source(folder: Path, data: bytes, name: str = "file.txt") -> SourceFile:

@@ -424,7 +424,9 @@ texts = st.text(
 ).filter(lambda text: text not in ("", "NULL"))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 @given(st.lists(st.tuples(amounts, amounts, texts), max_size=12))
 def test_what_is_written_is_read(read: Read, rows: list[tuple[Decimal, Decimal, str]]) -> None:
     tables = read(
@@ -457,7 +459,9 @@ def test_what_is_written_is_read(read: Read, rows: list[tuple[Decimal, Decimal, 
     assert len({line["line_id"] for line in tables["bill_line"]}) == len(rows)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+)
 @given(st.binary(max_size=300), st.integers(0, 400))
 def test_noise_in_a_bill_costs_only_lines(read: Read, noise: bytes, at: int) -> None:
     """Whatever stands in the middle: the reader ends, and each line is read or rejected."""

@@ -301,7 +301,9 @@ cells = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 @given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=10))
 def test_both_ways_of_reading_agree(
     read: Read, monkeypatch: Any, rows: list[tuple[str, str, str]]
@@ -320,7 +322,9 @@ def test_both_ways_of_reading_agree(
             assert has_bit == (text.strip() != "" and sample[column] is None)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+)
 @given(st.binary(max_size=200), st.integers(0, 500))
 def test_noise_costs_only_lines(read: Read, noise: bytes, at: int) -> None:
     lines = [HEAD, *(good(n) for n in range(6))]

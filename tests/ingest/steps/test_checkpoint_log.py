@@ -106,7 +106,9 @@ def test_a_file_in_which_no_line_is_a_record(read: Read) -> None:
 longs = st.integers(0, 2**63 - 1)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
+)
 @given(
     st.lists(st.tuples(longs, longs, longs, st.booleans(), st.sampled_from(["save", "restore"])))
 )

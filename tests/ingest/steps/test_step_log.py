@@ -243,7 +243,9 @@ log_records = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 @given(st.lists(st.tuples(log_records, longs, longs), max_size=8))
 def test_what_is_written_is_read(read: Read, rows: list[tuple[dict[str, Any], int, int]]) -> None:
     written = [r | {"start_ns": min(a, b), "end_ns": max(a, b)} for r, a, b in rows]
@@ -256,7 +258,9 @@ def test_what_is_written_is_read(read: Read, rows: list[tuple[dict[str, Any], in
     assert found == written
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+)
 @given(st.binary(max_size=200), st.integers(0, 2000))
 def test_noise_costs_only_lines_and_always_cuts(read: Read, noise: bytes, at: int) -> None:
     data = "".join(json.dumps(STEP | {"step": n}) + "\n" for n in range(4)).encode()
