@@ -164,8 +164,12 @@ def scope_spans(held: Held, scope: str) -> list[Span]:
     if scope == "allocated":
         return [held.span]
     if scope == "first_to_last_step":
-        return [(held.steps[0].span[0], held.steps[-1].span[1])]
-    return [step.span for step in held.steps]
+        spans = [(held.steps[0].span[0], held.steps[-1].span[1])]
+    else:
+        spans = [step.span for step in held.steps]
+    # The scheduler's whole second ends the hold, and with it what is left of a last step.
+    start, end = held.span
+    return [(max(a, start), min(b, end)) for a, b in spans if a < end and b > start]
 
 
 def ladder(recording: Recording) -> dict[tuple[str, int, int | None, str], Rung]:

