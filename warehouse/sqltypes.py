@@ -1,4 +1,4 @@
-"""The few SQL types that models may have, and their Arrow counterparts.
+"""The few SQL types that models may have, their Arrow counterparts, and how SQL writes names.
 
 A closed list: each of them survives DuckDB, Parquet and Spark unchanged. HUGEINT, for one, does
 not: Parquet gets it as a rounded DOUBLE, without a warning.
@@ -71,3 +71,13 @@ def same_type(left: pa.DataType, right: pa.DataType) -> bool:
 
 def _zone(name: str | None) -> str | None:
     return "UTC" if name in {"UTC", "Etc/UTC", "+00:00"} else name
+
+
+def quoted(name: str) -> str:
+    """A name as a SQL identifier, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as a SQL string, whatever it holds."""
+    return "'" + text.replace("'", "''") + "'"

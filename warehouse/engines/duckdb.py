@@ -26,6 +26,7 @@ from warehouse import seeds, sqltypes
 from warehouse.contracts import Batch
 from warehouse.errors import ModelError, StoreError
 from warehouse.models import Model
+from warehouse.sqltypes import literal, quoted
 
 #: Rows of a streamed batch: DuckDB's own row group, so that nothing is cut twice.
 STREAM_ROWS = 122_880
@@ -108,23 +109,15 @@ class DuckEngine:
         """
         for path in paths:
             _check_file(name, path, schema)
-        if paths:
-            columns = ", ".join(_quoted(n) for n in schema.names)
-            files = ", ".join(_literal(_no_glob(str(path))) for path in paths)
-            query = (
-                f"select {columns} from read_parquet([{files}], hive_partitioning = false, "
-                "union_by_name = false)"
-            )
-        else:
-            query = _empty(schema)
-        self._run(f"create or replace view {_quoted(name)} as {query}", name)
+        query = select_files(paths, schema)
+        self._run(f"create or replace view {quoted(name)} as {query}", name)
 
     def bind_arrow(self, name: str, rows: pa.Table) -> None:
         """Copy an Arrow table into the table `name`; for the small tables of a run."""
         with self._cursor(name) as cursor:
             cursor.register("arrow_rows", rows)
             try:
-                cursor.sql(f"create or replace table {_quoted(name)} as select * from arrow_rows")
+                cursor.sql(f"create or replace table {quoted(name)} as select * from arrow_rows")
             finally:
                 cursor.unregister("arrow_rows")
 
@@ -146,21 +139,22 @@ class DuckEngine:
             f"seed_text_{name}",
             pa.Table.from_arrays([lines, *texts], ["line number", *(c for c, _ in columns)]),
         )
-        text = _quoted(f"seed_text_{name}")
+        text = quoted(f"seed_text_{name}")
         for column, type_ in columns:
             bad = self.rows(
-                f'select "line number", {_quoted(column)} from {text} '
-                f"where {_quoted(column)} is not null "
-                f'and try_cast({_quoted(column)} as {type_}) is null order by "line number" limit 1'
+                f'select "line number", {quoted(column)} from {text} '
+                f"where {quoted(column)} is not null "
+                f'and try_cast({quoted(column)} as {type_}) is null order by "line number" limit 1'
             ).to_pylist()
             if bad:
                 raise ModelError(
                     f"{csv_path}:{bad[0]['line number']}: {bad[0][column]!r} is no {type_} "
                     f"({column}). Correct the cell or the type in the first line."
                 )
-        casts = ", ".join(f"cast({_quoted(c)} as {t}) as {_quoted(c)}" for c, t in columns)
+        casts = ", ".join(f"cast({quoted(c)} as {t}) as {quoted(c)}" for c, t in columns)
         self._run(
-            f"create or replace table {_quoted(name)} as select {casts} from {text}", csv_path
+            f"create or replace table {quoted(name)} as select {casts} from {text}",
+            csv_path,
         )
         self._run(f"drop table {text}", csv_path)
 
@@ -177,7 +171,7 @@ class DuckEngine:
         if described != declared:
             raise ModelError(f"{model.path}: {_difference(declared, described)}")
         kind = "view" if model.layer == "staging" else "table"
-        self._run(f"create or replace {kind} {_quoted(model.name)} as {model.sql}", model.path)
+        self._run(f"create or replace {kind} {quoted(model.name)} as {model.sql}", model.path)
 
     def describe(self, model: Model) -> list[tuple[str, str]]:
         """Name and SQL type of each column of a model's SELECT, without running it."""
@@ -197,16 +191,16 @@ class DuckEngine:
         return [self._unique_key(model), *self._row_checks(model)]
 
     def _offenders(self, model: Model) -> CheckResult:
-        name = _quoted(model.name)
+        name = quoted(model.name)
         count = _one(self._read(f"select count(*) as n from {name}", model.path))["n"]
-        columns = ", ".join(_quoted(c.name) for c in model.columns)
+        columns = ", ".join(quoted(c.name) for c in model.columns)
         sample = f"select {columns} from {name} order by all limit {SAMPLE_ROWS}"
         rows = self._read(sample, model.path).to_pylist() if count else []
         return CheckResult(model.name, model.name, model.level or "", count == 0, count, rows)
 
     def _unique_key(self, model: Model) -> CheckResult:
-        keys = ", ".join(_quoted(key) for key in model.keys)
-        table = _quoted(model.name)
+        keys = ", ".join(quoted(key) for key in model.keys)
+        table = quoted(model.name)
         # One pass over hashes first: 24 bytes a row, where whole keys may be a hundred. Only
         # hashes that occur twice are looked at again, so that the answer is exact.
         twice = f"select hash({keys}) from {table} group by hash({keys}) having count(*) > 1"
@@ -226,13 +220,13 @@ class DuckEngine:
         # A line break ends a comment that an expression may carry.
         failing = [f"({check.expression}\n) is not true" for check in model.checks]
         counts = ", ".join(
-            f"count(*) filter (where {test}) as {_quoted(check.name)}"
+            f"count(*) filter (where {test}) as {quoted(check.name)}"
             for check, test in zip(model.checks, failing, strict=True)
         )
-        table = _quoted(model.name)
+        table = quoted(model.name)
         found = _one(self._read(f"select {counts} from {table}", model.path))
-        order = ", ".join(_quoted(name) for name in model.order)
-        columns = ", ".join(_quoted(c.name) for c in model.columns)
+        order = ", ".join(quoted(name) for name in model.order)
+        columns = ", ".join(quoted(c.name) for c in model.columns)
         for check, test in zip(model.checks, failing, strict=True):
             bad = int(found[check.name])
             sample = (
@@ -259,9 +253,9 @@ class DuckEngine:
             if "month" not in schema.names:
                 raise ModelError(f"{model.path}: no column month to cut by. Publish it whole.")
             where = f"where month = date '{where_month.isoformat()}'"
-        columns = ", ".join(_quoted(name) for name in schema.names)
-        order = ", ".join(f"{_quoted(name)} nulls first" for name in model.order)
-        query = f"select {columns} from {_quoted(model.name)} {where} order by {order}"
+        columns = ", ".join(quoted(name) for name in schema.names)
+        order = ", ".join(f"{quoted(name)} nulls first" for name in model.order)
+        query = f"select {columns} from {quoted(model.name)} {where} order by {order}"
         with (
             self._cursor(model.path) as cursor,
             cursor.sql(query).to_arrow_reader(STREAM_ROWS) as reader,
@@ -301,23 +295,22 @@ def _one(table: pa.Table) -> dict[str, Any]:
     return rows[0]
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _no_glob(path: str) -> str:
-    """A path that read_parquet takes literally, though it may hold pattern characters."""
+def literal_path(path: str) -> str:
+    """A path that DuckDB takes as it is, though it may hold pattern characters."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in path)
 
 
-def _empty(schema: pa.Schema) -> str:
+def select_files(paths: Sequence[str | Path], schema: pa.Schema) -> str:
+    """A SELECT of a schema's columns from exactly these Parquet files; of no rows without files."""
+    if paths:
+        columns = ", ".join(quoted(name) for name in schema.names)
+        files = ", ".join(literal(literal_path(str(path))) for path in paths)
+        return (
+            f"select {columns} from read_parquet([{files}], hive_partitioning = false, "
+            "union_by_name = false)"
+        )
     casts = ", ".join(
-        f"cast(null as {sqltypes.sql_type(field.type)}) as {_quoted(field.name)}"
-        for field in schema
+        f"cast(null as {sqltypes.sql_type(field.type)}) as {quoted(field.name)}" for field in schema
     )
     return f"select {casts} where false"
 
