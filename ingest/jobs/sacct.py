@@ -20,14 +20,23 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from ingest.jobs import parsable
 from ingest.jobs.coverage import Coverage
 from ingest.jobs.parsable import Grammar, Layout, Record
-from ingest.jobs.slurm_text import Clock, clock, duration_us, gpus, held_interval, hosts, is_time
+from ingest.jobs.slurm_text import (
+    Clock,
+    clock,
+    duration_us,
+    gpus,
+    held_interval,
+    hosts,
+    is_time,
+    or_nothing,
+)
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
@@ -52,7 +61,6 @@ _ENDED = frozenset({
     "COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL", "OUT_OF_MEMORY", "DEADLINE",
     "BOOT_FAIL", "PREEMPTED",
 })  # fmt: skip
-_T = TypeVar("_T")
 _S = 1_000_000_000
 _NAME = r"[^\s=|]*"
 _ID_RAW = re.compile(r"\d+(\.\w+)?")
@@ -306,21 +314,14 @@ def _cut(coverage: Coverage, record: Record, file: SourceFile, options: _Options
     ):  # fmt: skip
         coverage.cut(record.line)
         return
-    nodes = _or_nothing(hosts, cells["NodeList"])
-    starts = _or_nothing(options.clock.read, cells["Start"])
-    ends = _or_nothing(options.clock.read, cells["End"])
+    nodes = or_nothing(hosts, cells["NodeList"])
+    starts = or_nothing(options.clock.read, cells["Start"])
+    ends = or_nothing(options.clock.read, cells["End"])
     start, end = min(starts, default=None), max(ends, default=None)
     if start is not None and end is not None and end < start:
         start = end = None
     cluster = cells.get("Cluster") or file.cluster
     coverage.cut(record.line, cluster=cluster, nodes=nodes, start_s=start, end_s=end)
-
-
-def _or_nothing(parse: Callable[[str], Sequence[_T]], text: str) -> Sequence[_T]:
-    try:
-        return parse(text)
-    except ValueError:
-        return ()
 
 
 def _shown(record: Record, layout: Layout, options: _Options) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from ingest.jobs import parsable
 from ingest.jobs.coverage import Coverage
 from ingest.jobs.parsable import Grammar, Layout, Record
-from ingest.jobs.slurm_text import Clock, clock, held_interval, hosts, is_time
+from ingest.jobs.slurm_text import Clock, clock, held_interval, hosts, is_time, or_nothing
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
@@ -74,7 +74,7 @@ GRAMMAR = Grammar(
     },
     anchors={
         "Cluster": lambda text: re.fullmatch(r"[^\s|]+", text) is not None,
-        "User": lambda text: re.fullmatch(r"[^\s|]*", text) is not None,
+        "User": lambda text: re.fullmatch(r"([^\s|]+\(\d+\))?", text) is not None,
     },
     free=frozenset({"Reason"}),
     landed=frozenset({"Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "Reason"}),
@@ -217,12 +217,9 @@ def _cut(coverage: Coverage, record: Record, file: SourceFile, options: _Options
     nodes: list[str] = []
     start = end = None
     if record.problem is None and len(record.bad) <= 1:
-        try:
-            nodes = hosts(cells["NodeName"])
-            starts = options.clock.read(cells["TimeStart"])
-            ends = options.clock.read(cells["TimeEnd"])
-        except ValueError:
-            starts = ends = ()
+        nodes = list(or_nothing(hosts, cells["NodeName"]))
+        starts = or_nothing(options.clock.read, cells["TimeStart"])
+        ends = or_nothing(options.clock.read, cells["TimeEnd"])
         start, end = min(starts, default=None), max(ends, default=None)
         if start is not None and end is not None and end < start:
             start = end = None

@@ -7,10 +7,11 @@ reject. Times are epoch seconds, the resolution that Slurm has.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
+from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import hostlist
@@ -31,6 +32,7 @@ _NO_DURATION = frozenset({"", "INVALID", "UNLIMITED", "Partition_Limit", "Unknow
 _HOST = re.compile(r"[\w.\-]+")
 _INDEX_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _MAX_INDEX = 4096
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -260,3 +262,11 @@ def indices(text: str) -> list[int]:
             )
         numbers += range(low, high + 1)
     return numbers
+
+
+def or_nothing(parse: Callable[[str], Sequence[_T]], text: str) -> Sequence[_T]:
+    """What `parse` makes of a text; nothing where it refuses it (what is left of bad rows)."""
+    try:
+        return parse(text)
+    except ValueError:
+        return ()
