@@ -19,7 +19,7 @@ from warehouse.models import Graph
 from warehouse.run_tables import run_hour, run_setting
 from warehouse.shipped import graph, seeds
 
-Landing = Mapping[str, Sequence[Mapping[str, Any]]]
+Landing = Mapping[str, Sequence[Mapping[str, Any]] | pa.Table]
 
 
 @cache
@@ -82,7 +82,9 @@ def whole(
         yield Whole(engine, checks)
 
 
-def _table(name: str, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+def _table(name: str, rows: Sequence[Mapping[str, Any]] | pa.Table, schema: pa.Schema) -> pa.Table:
+    if isinstance(rows, pa.Table):
+        return rows
     unknown = {column for row in rows for column in row} - set(schema.names)
     if unknown:
         raise KeyError(f"{name} has no column {sorted(unknown)}")

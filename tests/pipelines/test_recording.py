@@ -3,72 +3,19 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
 
 from ingest.rows import time_of_ns
-from pipelines.config import Config, load_config
+from pipelines.config import Config
 from pipelines.run import Outcome, open_store, run
 from tests.models.whole import whole
 from tests.oracle import ladder as oracle
+from tests.pipelines.published import NS, Published, quiet, snapshot
 from warehouse.contracts import LANDING
-
-NS = 1_000_000_000
-
-
-def quiet(_: str) -> None:
-    """No progress."""
-
-
-class Published:
-    """A published warehouse, read as a BI tool does: through the catalog file."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        with duckdb.connect(str(self.root / "plumbline.duckdb"), read_only=True) as connection:
-            connection.execute("set timezone = 'UTC'")
-            cursor = connection.execute(sql)
-            names = [column[0] for column in cursor.description or []]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-    def seconds(self, job_id: str, *, attempt: int = 0) -> dict[str, float]:
-        """Seconds by level-1 bucket of one attempt, over its GPUs."""
-        return {
-            row["level1"]: row["ns"] / NS
-            for row in self.rows(
-                f"""
-                select level1, sum(gpu_ns) as ns from gpu_hour_state
-                where job_id = '{job_id}' and attempt = {attempt} group by level1
-                """
-            )
-        }
-
-
-@pytest.fixture(scope="session")
-def example(root: Path) -> Config:
-    return load_config(root / "examples" / "h200" / "plumbline.toml")
-
-
-@pytest.fixture(scope="session")
-def recorded(
-    example: Config, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Published, Outcome, Config]:
-    config = replace(example, root=tmp_path_factory.mktemp("recorded"))
-    outcome = run(config, progress=quiet)
-    return Published(config.root), outcome, config
-
-
-@pytest.fixture(scope="session")
-def truth(root: Path) -> oracle.Recording:
-    return oracle.read(root / "examples" / "h200")
 
 
 def test_every_line_reconciles_to_the_last_digit(
@@ -254,15 +201,6 @@ def test_evidence_names_rows_and_files(recorded: tuple[Published, Outcome, Confi
 
 def test_the_store_verifies(recorded: tuple[Published, Outcome, Config]) -> None:
     assert open_store(recorded[2]).verify() == []
-
-
-def snapshot(root: Path) -> dict[str, bytes]:
-    """Every published byte below a warehouse."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.relative_to(root).as_posix().startswith(".")
-    }
 
 
 def test_the_seconds_of_the_waste_model_come_out_of_the_drivers_times(

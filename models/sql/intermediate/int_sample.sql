@@ -1,7 +1,8 @@
 /*
 purpose: samples with the time that each speaks for: from the sample before it to its own instant.
     Where the one before is more than 1.5 periods away it speaks for one period only: what lies
-    between is a hole, so a lost record can never lengthen an idle run.
+    between is a hole, so a lost record can never lengthen an idle run. A file of a single sample
+    has no period: its sample speaks for no time and is left out.
 grain: one row per GPU and sample
 keys: gpu_uuid, sample_no
 columns:
@@ -68,3 +69,6 @@ select
     invalid_mask,
     source_file
 from ordered
+where
+    period_ns > 0
+    or last_ts_ns is not null and (ts_ns - last_ts_ns) * 2 <= period_ns * 3
