@@ -32,9 +32,12 @@ A cell is what DuckDB casts to the column's type, and besides:
 
 from __future__ import annotations
 
+import atexit
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -74,23 +77,38 @@ def run_model(
     that the model does not read or a column that a table does not have.
     """
     model = find_model(model_name)
+    engine = _built(model, tables, settings or {})
+    order = ", ".join(f'"{column}" nulls first' for column in model.order) or "all"
+    rows: list[dict[str, Any]] = engine.rows(
+        f"select * from {model_name} order by {order}"
+    ).to_pylist()
+    return rows
+
+
+def failed_checks(
+    model_name: str, tables: Mapping[str, Rows], *, settings: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Names of the model's own checks, unique_key among them, that fail on these rows."""
+    model = find_model(model_name)
+    engine = _built(model, tables, settings or {})
+    return [result.check for result in engine.check(model) if not result.passed]
+
+
+def _built(model: Model, tables: Mapping[str, Rows], settings: Mapping[str, Any]) -> DuckEngine:
     unread = tables.keys() - set(model.inputs)
     if unread:
-        raise KeyError(f"{model_name} reads {', '.join(model.inputs)}, not {sorted(unread)}")
-    with tempfile.TemporaryDirectory() as folder, _engine(folder) as engine:
-        for name in model.inputs:
-            if name in RUN and name not in tables:
-                engine.bind_arrow(name, _run_table(name, settings or {}))
-            elif name not in tables and (SEEDS / f"{name}.csv").exists():
-                engine.bind_seed(name, SEEDS / f"{name}.csv")
-            else:
-                engine.bind_arrow(name, _typed(engine, name, types(name), tables.get(name, [])))
-        engine.build(model)
-        order = ", ".join(f'"{column}" nulls first' for column in model.order) or "all"
-        rows: list[dict[str, Any]] = engine.rows(
-            f"select * from {model_name} order by {order}"
-        ).to_pylist()
-        return rows
+        raise KeyError(f"{model.name} reads {', '.join(model.inputs)}, not {sorted(unread)}")
+    engine = _engine()
+    for name in model.inputs:
+        if name in RUN and name not in tables:
+            engine.bind_arrow(name, _run_table(name, settings))
+        elif name not in tables and (SEEDS / f"{name}.csv").exists():
+            engine.bind_arrow(name, _seed(SEEDS / f"{name}.csv"))
+        else:
+            engine.bind_arrow(name, _typed(engine, name, types(name), tables.get(name, [])))
+    # A table, also in staging: the same name is an input's table in another test.
+    engine.build(replace(model, layer="intermediate"))
+    return engine
 
 
 def expect(
@@ -107,8 +125,7 @@ def expect(
     found = run_model(model_name, tables, settings=settings)
     wanted_cells = _cells(expected)
     columns = list(wanted_cells[0]) if wanted_cells else []
-    with tempfile.TemporaryDirectory() as folder, _engine(folder) as engine:
-        wanted = _typed(engine, model_name, types(model_name), expected).to_pylist()
+    wanted = _typed(_engine(), model_name, types(model_name), expected).to_pylist()
     left = sorted(_shown(row, columns or list(row)) for row in found)
     right = sorted(_shown(row, columns) for row in wanted)
     lines = [f"{model_name} gives", *(left or ["-"]), "expected", *(right or ["-"])]
@@ -118,8 +135,13 @@ def expect(
 def find_model(name: str) -> Model:
     """The model of that name, parsed alone: a fault in another file does not matter here."""
     for path in MODELS.rglob(f"{name}.sql"):
-        return parse_model(path.read_text(), path, layer=path.parent.name)
+        return _parsed(path.read_text(), path)
     raise KeyError(f"no model {name} below {MODELS}")
+
+
+@cache
+def _parsed(text: str, path: Path) -> Model:
+    return parse_model(text, path, layer=path.parent.name)
 
 
 @cache
@@ -141,8 +163,21 @@ def empty_table(name: str) -> pa.Table:
     ).empty_table()
 
 
-def _engine(folder: str) -> DuckEngine:
-    return DuckEngine(Path(folder), memory_limit="1GB", threads=1)
+@cache
+def _engine() -> DuckEngine:
+    """One engine for the process: to open one takes longer than most tests."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    return stack.enter_context(DuckEngine(Path(folder), memory_limit="1GB", threads=1))
+
+
+@cache
+def _seed(path: Path) -> pa.Table:
+    """A seed with its types; shipped seeds are read once."""
+    engine = _engine()
+    engine.bind_seed(path.stem, path)
+    return engine.rows(f'select * from "{path.stem}"')
 
 
 def _run_table(name: str, settings: Mapping[str, Any]) -> pa.Table:
@@ -160,6 +195,8 @@ def _run_table(name: str, settings: Mapping[str, Any]) -> pa.Table:
 def _typed(engine: DuckEngine, name: str, columns: dict[str, str], rows: Rows) -> pa.Table:
     """Rows with all columns of a table, in its types."""
     given = _cells(rows)
+    if not given:
+        return empty_table(name)
     for row in given:
         unknown = row.keys() - columns.keys()
         if unknown:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.models import harness
-from tests.models.harness import expect, run_model
+from tests.models.harness import expect, failed_checks, run_model
 
 STEP = """/*
 purpose: p
@@ -118,6 +118,16 @@ def test_expect_compares_the_named_columns_in_any_order() -> None:
         expect("step_copy", tables, "step | usd\n1 | 1.5\n2 | 0\n")
     with pytest.raises(AssertionError, match="expected\n-"):
         expect("step_copy", tables, "step | usd")
+
+
+def test_no_row_of_an_earlier_run_is_left() -> None:
+    assert len(run_model("step_copy", {"int_step": "step\n1\n2\n"})) == 2
+    assert run_model("step_copy", {}) == []
+
+
+def test_failed_checks_are_named() -> None:
+    assert failed_checks("step_copy", {"int_step": "step\n1\n2\n"}) == []
+    assert failed_checks("step_copy", {"int_step": "step\n1\n1\n"}) == ["unique_key"]
 
 
 def test_slips_are_caught() -> None:
