@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ from ingest.text import blocks
 from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError, SourceError
 
-Check = Callable[[str], bool]
+#: Says whether a value is of its column's type (truthy), such as a pattern's fullmatch.
+Check = Callable[[str], object]
 
 #: A record is given up beyond this many characters or lines.
 MAX_RECORD_CHARS = 1 << 20
@@ -86,16 +88,26 @@ class Layout:
 class Record:
     """One record: where it starts, its text, and either its cells or the problem with it.
 
-    `bad` names the typed columns whose values are not of their type. With a problem there are no
-    cells, since no value's column is sure; `head` has the leading columns that begin a record.
+    With a problem there are no cells, since no value's column is sure; `head` has the leading
+    columns that begin a record.
     """
 
     line: int
     text: str
+    layout: Layout
     cells: dict[str, str] = field(default_factory=dict)
-    bad: tuple[str, ...] = ()
     problem: str | None = None
     head: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def bad(self) -> tuple[str, ...]:
+        """Typed columns whose values are not of their type; found only where it is asked for."""
+        names = self.layout.names
+        return tuple(
+            names[i]
+            for i, check in self.layout.checks
+            if self.cells and not check(self.cells[names[i]])
+        )
 
 
 def delimiter_of(file: SourceFile) -> str:
@@ -225,7 +237,7 @@ def _records(lines: Iterator[PhysicalLine], layout: Layout, *, has_cr: bool) -> 
             if held is not None:
                 yield _record(layout, held)
             held = None
-            yield Record(number, raw, problem=fault)
+            yield Record(number, raw, layout, problem=fault)
             continue
         text = raw.removesuffix("\r") if has_cr else raw
         if text == layout.header:  # several exports in one file
@@ -243,7 +255,7 @@ def _records(lines: Iterator[PhysicalLine], layout: Layout, *, has_cr: bool) -> 
                 yield _record(layout, held)
             held = _Held(number, text, fields)
         elif held.size > MAX_RECORD_CHARS or len(held.texts) > MAX_RECORD_LINES:
-            yield Record(held.line, held.texts[0], problem=_ENDLESS)
+            yield Record(held.line, held.texts[0], layout, problem=_ENDLESS)
             held = _Held(number, text, fields)
         else:
             for empty in islice([""] * blank, MAX_RECORD_LINES):
@@ -307,20 +319,19 @@ def _record(layout: Layout, held: _Held) -> Record:
     surplus = len(held.fields) - len(layout.names)
     if surplus < 0:
         return Record(
-            held.line, text, head=_head(layout, held.fields),
+            held.line, text, layout, head=_head(layout, held.fields),
             problem=f"{len(held.fields)} fields where the header has {len(layout.names)}",
         )  # fmt: skip
     if surplus == 0:
         # A column given twice has equal values; the first stands.
         cells = dict(zip(reversed(layout.names), reversed(held.fields), strict=True))
-        bad = tuple(layout.names[i] for i, check in layout.checks if not check(held.fields[i]))
-        return Record(held.line, text, cells, bad)
+        return Record(held.line, text, layout, cells)
     ways = _ways(layout, held.fields, enough=2)
     if len(ways) == 1:
-        return Record(held.line, text, ways[0])
+        return Record(held.line, text, layout, ways[0])
     what = "more than one way" if ways else "no way"
     return Record(
-        held.line, text, head=_head(layout, held.fields),
+        held.line, text, layout, head=_head(layout, held.fields),
         problem=f"{len(held.fields)} fields where the header has {len(layout.names)}, and {what} "
         "to give the surplus to the free-text columns",
     )  # fmt: skip

@@ -72,8 +72,7 @@ _TRES = re.compile(r"([\w/:.\-]+[=:][^,=\s()]*(\([^()]*\))?(,|$))*")
 
 
 def _matches(pattern: str | re.Pattern[str]) -> parsable.Check:
-    compiled = re.compile(pattern)
-    return lambda text: compiled.fullmatch(text) is not None
+    return re.compile(pattern).fullmatch
 
 
 def _consistent(cells: Mapping[str, str]) -> bool:

@@ -177,6 +177,7 @@ class Gpus:
         return ",".join(f"{name}={count}" for name, count in self.types) or None
 
 
+@lru_cache(maxsize=16_384)
 def gpus(text: str) -> Gpus:
     """GPUs in `billing=1,gres/gpu:h100=2,gres/gpu=2`, `gpu=4` or `gpu:8(S:0-3)`.
 
@@ -216,6 +217,8 @@ def _tres_entry(entry: str) -> tuple[str, str]:
 
 def split_entries(text: str) -> list[str]:
     """Split at commas that stand outside parentheses, since `(IDX:0-2,4)` holds some itself."""
+    if "(" not in text and ")" not in text:
+        return [entry for entry in text.split(",") if entry]
     entries, depth, entry = [], 0, ""
     for char in text:
         depth += (char == "(") - (char == ")")
