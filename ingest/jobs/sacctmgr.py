@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 from ingest.jobs import parsable
 from ingest.jobs.coverage import Coverage
-from ingest.jobs.parsable import Grammar, Layout, Record
+from ingest.jobs.layout import Grammar, Layout
+from ingest.jobs.parsable import Record
 from ingest.jobs.slurm_text import Clock, clock, held_interval, hosts, is_time, or_nothing
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
 from warehouse.contracts import Batch, SourceFile
