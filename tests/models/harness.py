@@ -132,6 +132,11 @@ def expect(
     assert left == right, "\n".join(lines)
 
 
+def filled(rows: Rows, **same: Any) -> list[dict[str, Any]]:
+    """Rows with columns that are the same in all of them, where a row does not name them itself."""
+    return [{**same, **row} for row in _cells(rows)]
+
+
 def find_model(name: str) -> Model:
     """The model of that name, parsed alone: a fault in another file does not matter here."""
     for path in MODELS.rglob(f"{name}.sql"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.models import harness
-from tests.models.harness import expect, failed_checks, run_model
+from tests.models.harness import expect, failed_checks, filled, run_model
 
 STEP = """/*
 purpose: p
@@ -123,6 +123,11 @@ def test_expect_compares_the_named_columns_in_any_order() -> None:
 def test_no_row_of_an_earlier_run_is_left() -> None:
     assert len(run_model("step_copy", {"int_step": "step\n1\n2\n"})) == 2
     assert run_model("step_copy", {}) == []
+
+
+def test_filled_adds_what_is_the_same_in_all_rows() -> None:
+    rows = filled("step | note\n1 | x\n2 |\n", usd="3", note="never")
+    expect("step_copy", {"int_step": rows}, "step | note | usd\n1 | x | 3\n2 | | 3\n")
 
 
 def test_failed_checks_are_named() -> None:

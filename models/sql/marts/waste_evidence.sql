@@ -170,7 +170,8 @@ select
     rule.proof,
     per_file.source,
     cast(sum(per_file.row_count) as bigint) as source_rows,
-    array_agg(per_file.source_file order by per_file.source_file) as source_files
+    list_sort(array_agg(per_file.source_file) filter (where per_file.source_file is not null))
+        as source_files
 from per_file
 inner join waste_rule as rule
     on per_file.bucket = rule.bucket

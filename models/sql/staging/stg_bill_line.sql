@@ -2,6 +2,7 @@
 purpose: bill lines with their GPU count and billed GPU-time.
     billed_gpu_ns = round(quantity_h x GPUs x 3.6e12), not the length of the charge period.
     The GPU count is the line's own, else the instance type's of the seed; unknown stays null.
+    Only lines that lie in the time whose bill the run decides.
 grain: one row per bill line
 keys: line_id
 columns:
@@ -50,6 +51,17 @@ with counted as (
     from bill_line as line
     left join instance_type as type
         on line.instance_type = type.instance_type
+),
+
+timed as (
+    select
+        *,
+        case
+            when charge_category = 'Usage' and gpu_count > 0 and quantity_hours > 0
+                then cast(round(quantity_hours * gpu_count * 3600000000000, 0) as bigint)
+            else 0
+        end as billed_gpu_ns
+    from counted
 )
 
 select
@@ -65,18 +77,10 @@ select
     is_unused,
     bill_team,
     gpu_count,
-    charge_category = 'Usage'
-        and not is_unused
-        and resource_id is not null
-        and coalesce(gpu_count, 0) > 0
-        and coalesce(quantity_hours, 0) > 0 as pays_gpu,
-    case
-        when charge_category = 'Usage' and gpu_count > 0 and quantity_hours > 0
-            then cast(round(quantity_hours * gpu_count * 3600000000000, 0) as bigint)
-        else 0
-    end as billed_gpu_ns,
+    billed_gpu_ns > 0 and not is_unused and resource_id is not null as pays_gpu,
+    billed_gpu_ns,
     billed_usd,
     effective_usd,
     list_usd,
     source_file
-from counted
+from timed

@@ -1,9 +1,10 @@
 /*
 purpose: samples with ratios as whole millionths, so that their sums are exact in any order
-grain: one row per GPU and sample
-keys: gpu_uuid, ts_ns, source_file, source_row
+grain: one row per GPU or slice and sample
+keys: gpu_uuid, slice_id, ts_ns, source_file, source_row
 columns:
     gpu_uuid | VARCHAR | - | GPU
+    slice_id | VARCHAR | - | MIG slice, null is the whole GPU
     ts_ns | BIGINT | ns | end of the time that the sample speaks for, epoch
     period_ns | BIGINT | ns | nominal time between samples
     gpu_util_ppm | BIGINT | 1e-6 | GPU-Util: presence, never used as work
@@ -19,9 +20,12 @@ columns:
     invalid_mask | BIGINT | bits | fields that were delivered but are no valid reading
     source_file | VARCHAR | - | file
     source_row | BIGINT | - | line of the file
+checks:
+    whole_gpus_only | blocking | slice_id is null
 */
 select
     gpu_uuid,
+    slice_id,
     date_diff('microsecond', timestamptz '1970-01-01 00:00:00+00', ts) * 1000 as ts_ns,
     period_us * 1000 as period_ns,
     cast(round(cast(gpu_util_ratio as double) * 1000000, 0) as bigint) as gpu_util_ppm,
