@@ -92,7 +92,7 @@ def layout_of(names: tuple[str, ...], delimiter: str, grammar: Grammar, header: 
 
 
 def head(layout: Layout, fields: list[str]) -> dict[str, str]:
-    """The columns that tell where a record starts, where they are there with values of their type."""
+    """The leading columns that tell where a record starts; empty where one is not of its type."""
     cells: dict[str, str] = {}
     if len(fields) < min(2, len(layout.names)):
         return cells
