@@ -16,7 +16,12 @@ checks:
 select
     bundle.bundle_id,
     gpu.gpu_uuid,
-    coalesce(concat(gpu.node, ':', cast(gpu.gpu_index as varchar)), gpu.gpu_uuid) as place,
+    -- concat leaves nulls out in one engine and is null in the other: so they are asked for.
+    case
+        when gpu.node is not null and gpu.gpu_index is not null
+            then concat(gpu.node, ':', cast(gpu.gpu_index as varchar))
+        else gpu.gpu_uuid
+    end as place,
     gpu.cluster,
     gpu.node,
     greatest(bundle.start_ns, gpu.start_ns) as start_ns,
