@@ -201,12 +201,9 @@ class DuckEngine:
     def _unique_key(self, model: Model) -> CheckResult:
         keys = ", ".join(quoted(key) for key in model.keys)
         table = quoted(model.name)
-        # One pass over hashes first: 24 bytes a row, where whole keys may be a hundred. Only
-        # hashes that occur twice are looked at again, so that the answer is exact.
-        twice = f"select hash({keys}) from {table} group by hash({keys}) having count(*) > 1"
         rows = self._read(
             f"select {keys}, row_count, cast(sum(row_count) over () as bigint) as bad_rows from ("
-            f"select {keys}, count(*) as row_count from {table} where hash({keys}) in ({twice}) "
+            f"select {keys}, count(*) as row_count from {table} "
             f"group by {keys} having count(*) > 1) order by {keys} limit {SAMPLE_ROWS}",
             model.path,
         ).to_pylist()
