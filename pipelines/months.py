@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,7 +44,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Landing:
-    """What decides the windows: the spans of all bill lines and of all jobs (attempts together)."""
+    """What decides the windows: stretches of bill lines, and jobs (all attempts together).
+
+    A stretch is the lines of one resource whose charge periods overlap: they are paid as one
+    bundle, so a build takes all of them or none.
+    """
 
     lines: tuple[Span, ...]
     jobs: tuple[Span, ...]
@@ -60,13 +65,22 @@ class Landing:
                     break
         return sorted(found)
 
-    def window(self, month: date) -> Span:
-        """The time that a build of the month looks at."""
+    def billed(self, month: date) -> Span:
+        """The time of the bill lines that a build of the month takes: its own, and what they touch.
+
+        Lines that lie in it and touch no instant of the month do no harm: they are published with
+        their own month.
+        """
         span = month_span(month)
         for line in self.lines:
             if line.meets(month_span(month)):
                 span = span.with_(line)
-        billed = span
+        return span
+
+    def window(self, month: date) -> Span:
+        """The time that a build of the month looks at: its bill, and every job that overlaps it."""
+        billed = self.billed(month)
+        span = billed
         for job in self.jobs:
             if job.meets(billed):
                 span = span.with_(job)
@@ -74,20 +88,39 @@ class Landing:
 
 
 def read_landing(store: Store) -> Landing:
-    """The spans of bill lines and jobs that have landed."""
-    lines = {
-        Span(ns_of_time(start), ns_of_time(end))
-        for start, end in _columns(store, "bill_line", ("charge_period_start", "charge_period_end"))
-    }
+    """The stretches of bill lines and the spans of jobs that have landed."""
+    of_resource: dict[str | None, set[Span]] = {}
+    columns = ("resource_id", "charge_period_start", "charge_period_end")
+    for resource, start, end in _columns(store, "bill_line", columns):
+        span = Span(ns_of_time(start), ns_of_time(end))
+        of_resource.setdefault(resource, set()).add(span)
+    lines = set(of_resource.pop(None, ()))
+    for spans in of_resource.values():
+        lines.update(_stretches(spans))
     jobs: dict[tuple[object, object], Span] = {}
     open_end = max((line.end_ns for line in lines), default=0)
-    columns = ("cluster", "job_id", "start", "end")
-    for cluster, job_id, start, end in _columns(store, "job_attempt", columns):
+    for cluster, job_id, start, end in _columns(
+        store, "job_attempt", ("cluster", "job_id", "start", "end")
+    ):
         if start is not None:
             span = Span(ns_of_time(start), ns_of_time(end) if end is not None else open_end)
             known = jobs.get((cluster, job_id))
             jobs[cluster, job_id] = span if known is None else known.with_(span)
     return Landing(tuple(sorted(lines, key=_order)), tuple(sorted(jobs.values(), key=_order)))
+
+
+def _stretches(spans: Iterable[Span]) -> Iterator[Span]:
+    """Spans that overlap, joined; spans that only touch stay apart."""
+    whole: Span | None = None
+    for span in sorted(spans, key=_order):
+        if whole is not None and span.meets(whole):
+            whole = whole.with_(span)
+            continue
+        if whole is not None:
+            yield whole
+        whole = span
+    if whole is not None:
+        yield whole
 
 
 def inputs(store: Store, window: Span) -> dict[str, list[FileEntry]]:
@@ -106,12 +139,14 @@ def inputs(store: Store, window: Span) -> dict[str, list[FileEntry]]:
     }
 
 
-def fingerprint(files: Iterable[FileEntry], window: Span, *, models: str, settings: object) -> str:
+def fingerprint(
+    files: Iterable[FileEntry], spans: Iterable[Span], *, models: str, settings: object
+) -> str:
     """A hash of all that a month's marts are a function of."""
     text = json.dumps(
         {
             "files": sorted((entry.path, entry.sha256) for entry in files),
-            "window": [window.start_ns, window.end_ns],
+            "spans": [(span.start_ns, span.end_ns) for span in spans],
             "models": models,
             "settings": settings,
         },
@@ -143,7 +178,7 @@ def _order(span: Span) -> tuple[int, int]:
     return span.start_ns, span.end_ns
 
 
-def _columns(store: Store, table: str, names: tuple[str, ...]) -> Iterator[tuple[object, ...]]:
+def _columns(store: Store, table: str, names: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     for entry in store.files(table, area="landing"):
         rows: pa.Table = pq.read_table(store.path(entry), columns=list(names), partitioning=None)
         yield from zip(*(rows.column(name).to_pylist() for name in names), strict=True)

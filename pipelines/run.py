@@ -62,10 +62,10 @@ def _month(
     config: Config, store: Store, transaction: Transaction, models: Graph,
     landing: months.Landing, month: date, outcome: Outcome, progress: Progress,
 ) -> None:  # fmt: skip
-    window = landing.window(month)
+    billed, window = landing.billed(month), landing.window(month)
     files = months.inputs(store, window)
     mark = months.fingerprint(
-        [entry for entries in files.values() for entry in entries], window,
+        [entry for entries in files.values() for entry in entries], (billed, window),
         models=models.fingerprint + seeds_fingerprint(), settings=config.settings,
     )  # fmt: skip
     key = unit_key(month)
@@ -82,7 +82,13 @@ def _month(
         for name, path in seeds().items():
             engine.bind_seed(name, path)
         engine.bind_arrow(
-            "run_setting", run_setting(window.start_ns, window.end_ns, **config.settings)
+            "run_setting",
+            run_setting(
+                window.start_ns,
+                window.end_ns,
+                billed=(billed.start_ns, billed.end_ns),
+                **config.settings,
+            ),
         )
         engine.bind_arrow("run_hour", run_hour(window.start_ns, window.end_ns))
         failed: list[CheckResult] = []

@@ -29,6 +29,8 @@ RUN_SETTING = Contract(
     (
         _c("window_start_ns", LONG, "ns", "start of the time that the run decides about, epoch"),
         _c("window_end_ns", LONG, "ns", "its end, exclusive, epoch"),
+        _c("billed_start_ns", LONG, "ns", "start of the time whose bill lines count, epoch"),
+        _c("billed_end_ns", LONG, "ns", "its end, exclusive, epoch"),
         _c("idle_after_ns", LONG, "ns", "a run of quiet samples is idle from this length on"),
         _c("startup_allowance_ns", LONG, "ns", "startup beyond it is startup_excess"),
         _c("sustained_work_ns", LONG, "ns", "GPU work of this length ends a startup without steps"),
@@ -72,16 +74,25 @@ DEFAULTS: dict[str, int | str | Decimal | None] = {
 
 
 def run_setting(
-    window_start_ns: int, window_end_ns: int, **settings: int | str | Decimal | None
+    window_start_ns: int,
+    window_end_ns: int,
+    *,
+    billed: tuple[int, int] | None = None,
+    **settings: int | str | Decimal | None,
 ) -> pa.Table:
     """The one row of run_setting: the defaults, changed by `settings` of the same names.
 
-    A KeyError says that there is no such setting.
+    `billed` is the time whose bill lines count, epoch ns [start, end); default: the
+    window. A KeyError says that there is no such setting.
     """
     unknown = settings.keys() - DEFAULTS.keys()
     if unknown:
         raise KeyError(f"run_setting has no {sorted(unknown)}")
-    window = {"window_start_ns": window_start_ns, "window_end_ns": window_end_ns}
+    billed = billed or (window_start_ns, window_end_ns)
+    window = {
+        "window_start_ns": window_start_ns, "window_end_ns": window_end_ns,
+        "billed_start_ns": billed[0], "billed_end_ns": billed[1],
+    }  # fmt: skip
     row = {**window, **DEFAULTS, **settings}
     return pa.Table.from_pylist([row], schema=RUN_SETTING.schema)
 

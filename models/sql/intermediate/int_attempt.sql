@@ -1,5 +1,5 @@
 /*
-purpose: incarnations of jobs, numbered, with the team that holds them.
+purpose: incarnations of jobs in the run's window, numbered, with the team that holds them.
     Exports that overlap repeat an incarnation: the one that knows its end wins, then the later end.
     A running attempt lasts as far as the scheduler was read.
 grain: one row per cluster, job and attempt
@@ -72,6 +72,23 @@ mapped as (
         and team_name.kind = 'account'
         and team_name.start_ns <= coalesce(job.start_ns, job.submit_ns)
         and (team_name.end_ns is null or team_name.end_ns > coalesce(job.start_ns, job.submit_ns))
+),
+
+timed as (
+    select
+        job.*,
+        case
+            when job.start_ns is null then null
+            else greatest(
+                job.start_ns,
+                coalesce(job.end_ns, cluster_read.end_ns, any_read.end_ns, job.start_ns)
+            )
+        end as until_ns
+    from numbered as job
+    left join read_until as cluster_read
+        on job.cluster = cluster_read.cluster
+    left join read_until as any_read
+        on any_read.cluster is null
 )
 
 select
@@ -80,13 +97,7 @@ select
     cast(job.attempt as bigint) as attempt,
     job.submit_ns,
     job.start_ns,
-    case
-        when job.start_ns is null then null
-        else greatest(
-            job.start_ns,
-            coalesce(job.end_ns, cluster_read.end_ns, any_read.end_ns, job.start_ns)
-        )
-    end as end_ns,
+    job.until_ns as end_ns,
     job.start_ns is not null and job.end_ns is null as is_running,
     job.state,
     job.account,
@@ -98,13 +109,13 @@ select
     job.suspended_us > 0 as is_suspended,
     job.is_interactive,
     job.source_file
-from numbered as job
-left join read_until as cluster_read
-    on job.cluster = cluster_read.cluster
-left join read_until as any_read
-    on any_read.cluster is null
+from timed as job
+cross join run_setting as setting
 left join mapped
     on job.cluster = mapped.cluster
     and job.job_id = mapped.job_id
     and job.attempt = mapped.attempt
     and mapped.pick = 1
+where
+    job.start_ns is null
+    or (job.start_ns < setting.window_end_ns and job.until_ns >= setting.window_start_ns)

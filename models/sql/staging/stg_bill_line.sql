@@ -84,3 +84,7 @@ select
     list_usd,
     source_file
 from timed
+cross join run_setting as setting
+where
+    start_ns >= setting.billed_start_ns
+    and end_ns <= setting.billed_end_ns
