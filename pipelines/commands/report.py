@@ -1,0 +1,61 @@
+"""`plumbline report`."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import click
+
+from pipelines.cli import Settings, common
+from pipelines.commands.options import month_option
+
+
+@click.command("report")
+@month_option("Month to show. Default: the latest that is published.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Rows at most in tables of jobs.",
+)
+@click.option(
+    "--scope", default="in_steps", show_default=True,
+    type=click.Choice(["in_steps", "first_to_last_step", "allocated"]),
+    help="Time that the ladder speaks of; a job without steps is shown over all that it held.",
+)  # fmt: skip
+@common
+@click.pass_obj
+def command(settings: Settings, month: date | None, top: int, scope: str) -> None:
+    """Print a month: the proof, each team's bill and waste, the ladder of its jobs.
+
+    \b
+    - Reconciliation: billed and allocated dollars per invoice; the difference is exactly 0
+    - Showback: what each team pays
+    - Classes and buckets: GPU-hours, bounds, effective cost, share of the bill, evidence grade
+    - The ladder: GPU-Util beside engine, SM, occupancy, tensor, DRAM and MFU, per job and rank
+    - Interruptions with the work they lost; idle sessions
+
+    Dollars are shown in cents such that teams add up to the invoice and buckets to their team.
+    The exact numbers are in the tables: see `plumbline sql --tables`.
+
+    \b
+    Example:
+      plumbline report --month 2026-11 --top 5
+    """
+    from pipelines import terminal
+    from pipelines.config import load_config
+    from pipelines.published import Published
+    from pipelines.report import report, write
+
+    published = Published(load_config(settings.config_path()))
+    target = terminal.console()
+    chosen = published.month(month)
+    write(
+        target,
+        report(published, chosen, top=top, scope=scope, ascii_only=terminal.is_ascii(target)),
+    )
+    others = [f"{other:%Y-%m}" for other in published.months if other != chosen]
+    if others and month is None:
+        target.print(f"Also published: {', '.join(others)} (--month).")

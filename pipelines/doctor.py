@@ -1,0 +1,195 @@
+"""What is missing: by source, and in what was read. How to get it, and what it would prove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from ingest.registry import KINDS, Kind
+from pipelines.config import Config
+from pipelines.doctor_findings import Finding, findings
+from pipelines.init import export_lines
+from pipelines.published import Published
+from pipelines.terminal import minute, percent, safe, table
+from warehouse.store import Unit
+
+#: Lines of an export command, and rows of a finding, that are shown.
+EXPORT_LINES, ROWS_SHOWN = 3, 5
+#: Tables that speak of files, not of records: they are no rows of a source.
+ABOUT_FILES = {"source_coverage", "bill_snapshot"}
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """One configured source, or a kind that is not configured (`name` is None).
+
+    `found` files match its patterns, `read` of them have landed with so many `rows` and `rejects`.
+    `covers` is the time that they speak for, `read_on` when the last one landed. `problem` is what
+    is missing, '' where nothing is.
+    """
+
+    kind: Kind
+    name: str | None
+    found: int
+    read: int
+    rows: int
+    rejects: int
+    covers: tuple[datetime | None, datetime | None]
+    read_on: datetime | None
+    problem: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `doctor` found; `published` months are in order, `grades` are of the last one."""
+
+    sources: list[SourceState]
+    findings: list[Finding]
+    published: list[date]
+    grades: list[tuple[str, int]]
+
+    @property
+    def missing(self) -> int:
+        """How many things are missing: sources with a problem, and findings that are no notes."""
+        return sum(bool(source.problem) for source in self.sources) + sum(
+            finding.level == "missing" for finding in self.findings
+        )
+
+
+def diagnose(config: Config, *, now: datetime) -> Diagnosis:
+    """Look at the configuration and the warehouse; reads no source file."""
+    published = Published(config)
+    months = published.months
+    grades = published.ask("doctor_grades", month=months[-1]) if months else []
+    return Diagnosis(
+        sources=list(_sources(config, published)),
+        findings=findings(published, now=now),
+        published=months,
+        grades=[(row["evidence_grade"], row["gpu_ns"]) for row in grades],
+    )
+
+
+def _sources(config: Config, published: Published) -> Iterator[SourceState]:
+    store = published.store
+    units = store.units("landing")
+    covered = {row["source_file"]: row for row in published.ask("doctor_covered")}
+    rows: dict[str, int] = {}
+    rejects: dict[str, int] = {}
+    read_on: dict[str, datetime] = {}
+    for table_name in store.tables(area="landing"):
+        for entry in store.files(table_name, area="landing"):
+            count = rejects if table_name == "reject" else rows
+            if table_name not in ABOUT_FILES:
+                count[entry.unit] = count.get(entry.unit, 0) + entry.rows
+            written = datetime.fromtimestamp(Path(store.path(entry)).stat().st_mtime, UTC)
+            read_on[entry.unit] = max(written, read_on.get(entry.unit, written))
+    for kind in KINDS.values():
+        own = [source for source in config.sources if source.kind == kind.name]
+        if not own:
+            yield SourceState(kind, None, 0, 0, 0, 0, (None, None), None, "not configured")
+        for source in own:
+            names = {file.name for file in config.files(source)}
+            read = {
+                key: unit for key, unit in units.items()
+                if (unit.meta.get("kind"), unit.meta.get("source")) == (kind.name, source.name)
+            }  # fmt: skip
+            spans = [covered[name] for name in map(_file, read.values()) if name in covered]
+            starts = [row["first_time"] for row in spans if row["first_time"] is not None]
+            ends = [row["last_time"] for row in spans if row["last_time"] is not None]
+            bad = sum(rejects.get(key, 0) for key in read)
+            unread = names - set(map(_file, read.values()))
+            yield SourceState(
+                kind, source.name, len(names), len(read), sum(rows.get(key, 0) for key in read),
+                bad, (min(starts, default=None), max(ends, default=None)),
+                max((read_on[key] for key in read if key in read_on), default=None),
+                _problem(names, unread, source.patterns, bad),
+            )  # fmt: skip
+
+
+def _problem(names: set[str], unread: set[str], patterns: Sequence[str], bad: int) -> str:
+    if not names:
+        return f"no file matches {', '.join(patterns)}"
+    if unread:
+        return f"{len(unread):,} files not read yet: plumbline run"
+    return f"{bad:,} rejects" if bad else ""
+
+
+def _file(unit: Unit) -> str:
+    return str(unit.meta.get("file"))
+
+
+def render(diagnosis: Diagnosis) -> Iterator[RenderableType]:
+    """The diagnosis as tables and texts."""
+    yield _source_table(diagnosis.sources)
+    for state in diagnosis.sources:
+        if state.name is None or not state.found:
+            yield _how_to(state)
+    if diagnosis.grades:
+        yield _grades(diagnosis.published[-1], diagnosis.grades)
+    else:
+        yield Text("No month is published yet: run `plumbline run`, then ask again.")
+    for finding in diagnosis.findings:
+        yield _finding(finding)
+    if diagnosis.missing:
+        yield Text(f"{diagnosis.missing:,} things are missing.", style="bold yellow")
+    else:
+        yield Text("Nothing is missing.", style="bold green")
+
+
+def _source_table(sources: Sequence[SourceState]) -> RenderableType:
+    lines = [
+        (
+            state.kind.name, state.name, f"{state.found:,}", f"{state.read:,}",
+            f"{state.rows:,}", f"{state.rejects:,}", minute(state.covers[0]),
+            minute(state.covers[1]), minute(state.read_on), state.kind.grade,
+            Text(safe(state.problem), "yellow") if state.problem else Text("ok", "green"),
+        )
+        for state in sources
+    ]  # fmt: skip
+    return table(
+        "Sources (times are UTC; grade: the evidence that the kind makes possible)",
+        ("kind", "source", ">files", ">read", ">rows", ">rejects", "speaks from", "to",
+         "read on", "grade", "state"),
+        lines,
+    )  # fmt: skip
+
+
+def _how_to(state: SourceState) -> Text:
+    lines = export_lines(state.kind)
+    found = Text.assemble(
+        (f"{state.kind.name}: {safe(state.problem)}\n", "bold"),
+        f"  {state.kind.gives} ({state.kind.grade})\n",
+    )
+    for line in lines[:EXPORT_LINES]:
+        found.append(f"    {safe(line)}\n")
+    if len(lines) > EXPORT_LINES:
+        found.append(f"    ... {len(lines) - EXPORT_LINES} more lines: see `plumbline init`\n")
+    found.right_crop(1)
+    return found
+
+
+def _grades(month: date, grades: Sequence[tuple[str, int]]) -> Text:
+    whole = sum(gpu_ns for _, gpu_ns in grades)
+    parts = ", ".join(
+        f"{grade} {percent(gpu_ns / whole if whole else None)} %" for grade, gpu_ns in grades
+    )
+    return Text(f"Evidence of {month:%Y-%m}, by billed GPU-time: {parts}")
+
+
+def _finding(finding: Finding) -> Text:
+    style = "yellow" if finding.level == "missing" else "cyan"
+    found = Text.assemble(
+        (f"{finding.level}: ", f"bold {style}"),
+        (f"{finding.title} ({len(finding.rows):,})\n", "bold"),
+    )
+    for subject, detail in finding.rows[:ROWS_SHOWN]:
+        found.append(f"    {safe(subject)}: {safe(detail)}\n")
+    if len(finding.rows) > ROWS_SHOWN:
+        found.append(f"    ... {len(finding.rows) - ROWS_SHOWN:,} more\n")
+    found.append(f"  {finding.todo}")
+    return found

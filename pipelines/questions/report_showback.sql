@@ -1,0 +1,13 @@
+-- What each team pays, the largest first.
+select
+    team,
+    direct_usd,
+    shared_usd,
+    tax_usd,
+    credit_usd,
+    billed_usd,
+    effective_usd,
+    gpu_ns
+from showback_team_month
+where month = $month
+order by effective_usd desc, team

@@ -1,0 +1,16 @@
+-- Each team's buckets, the dearest first.
+select
+    team,
+    waste_class,
+    bucket,
+    cause,
+    gpu_ns,
+    low_gpu_hours,
+    high_gpu_hours,
+    effective_usd,
+    share_of_bill_ratio,
+    evidence_grade,
+    measured_share_ratio
+from waste_team_month
+where month = $month
+order by team, effective_usd desc, gpu_ns desc, bucket, cause

@@ -1,0 +1,327 @@
+"""The month on the terminal: the proof, who pays, what was wasted on what, and the ladder.
+
+All numbers come from published tables. Only their last digits are decided here: cells that are
+shown under a total are cut so that they add up to it, from the invoice down to the bucket
+(pipelines/rounding.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from pipelines import terminal
+from pipelines.published import Published, Row
+from pipelines.rounding import rounded, shown
+from pipelines.terminal import class_text, instant, percent, seconds, table, usd
+
+#: Decimal places of GPU-hours: 0.36 s.
+HOUR_PLACES = 4
+#: Below it a bill is shown to a hundredth of a cent: cents would hide all its parts.
+SMALL_BILL_USD = 100
+_HOUR_NS = 3_600_000_000_000
+_SCOPES = {
+    "in_steps": "inside logged steps",
+    "first_to_last_step": "from the first step to the last",
+    "allocated": "all that the job held",
+}
+
+#: (team, class) -> effective USD and GPU-hours as they are shown.
+Cells = dict[tuple[str, str], tuple[Decimal, Decimal]]
+
+
+def report(
+    published: Published, month: date, *, top: int, scope: str, ascii_only: bool
+) -> Iterator[RenderableType]:
+    """The tables of a month, in reading order; `top` rows at most in tables of jobs."""
+    invoices = published.ask("report_invoices", month=month)
+    places = dollar_places(sum(_column(invoices, "billed_usd"), Decimal(0)))
+    yield Text(f"\n{month:%B %Y}", style="bold underline")
+    yield _invoices(invoices, places)
+    teams = published.ask("report_showback", month=month)
+    names = [row["team"] for row in teams]
+    effective = dict(zip(names, shown(_column(teams, "effective_usd"), places=places), strict=True))
+    hours = dict(zip(names, _hours(_column(teams, "gpu_ns")), strict=True))
+    yield _showback(teams, effective, hours, places)
+    classes = published.ask("report_classes", month=month)
+    cells = _by_class(classes, effective, hours, places)
+    if any(row["gpu_ns"] for row in teams):
+        yield _bars(teams, classes, hours, ascii_only)
+    yield _classes(names, cells)
+    yield _waste(published.ask("report_waste", month=month), names, cells, places)
+    yield from _ladder(
+        published.ask("report_ladder", month=month, scope=scope, top=top), top, scope
+    )
+    interruptions = published.ask("report_interruptions", month=month, top=top)
+    yield from _interruptions(interruptions, top, places)
+    yield from _idle(published.ask("report_idle", month=month, top=top), top, places)
+    seen = published.ask("report_seen", month=month)[0]["gpu_ns"]
+    if seen:
+        yield Text(
+            f"Seen but not billed: {seconds(seen)} GPU-s, 0 USD, outside every sum "
+            "(table seen_not_billed)."
+        )
+
+
+def write(target: Console, parts: Iterable[RenderableType]) -> None:
+    """Print the parts with an empty line after each; no blanks at the ends of plain lines."""
+    for part in parts:
+        if target.is_terminal:
+            target.print(part)
+        else:
+            with target.capture() as captured:
+                target.print(part)
+            for line in captured.get().splitlines():
+                target.out(line.rstrip(), highlight=False)
+        target.print()
+
+
+def dollar_places(total_usd: Decimal) -> int:
+    """Decimal places in which dollars under this total are shown: cents, or 4 for a small bill."""
+    return 2 if abs(total_usd) >= SMALL_BILL_USD else 4
+
+
+def _invoices(rows: Sequence[Row], places: int) -> Group:
+    billed = shown(_column(rows, "billed_usd"), places=places)
+    allocated = shown(_column(rows, "allocated_usd"), places=places)
+    paid, parted = (_hours(_column(rows, f"{name}_gpu_ns")) for name in ("billed", "partitioned"))
+    lines: list[Sequence[object]] = [
+        (
+            row["issuer"], row["invoice_id"], row["charge_category"], f"{row['line_count']:,}",
+            usd(billed[i]), usd(allocated[i]), _exact(row["difference_usd"]),
+            f"{paid[i]:,}", f"{parted[i]:,}", f"{row['wrong_lines']:,}",
+        )
+        for i, row in enumerate(rows)
+    ]  # fmt: skip
+    lines.append((
+        "all", "", "", f"{sum(row['line_count'] for row in rows):,}",
+        usd(_sum(billed)), usd(_sum(allocated)), _exact(_sum(_column(rows, "difference_usd"))),
+        f"{_sum(paid):,}", f"{_sum(parted):,}", f"{sum(row['wrong_lines'] for row in rows):,}",
+    ))  # fmt: skip
+    return table(
+        "Reconciliation: every line of the bill is allocated to the last digit",
+        ("issuer", "invoice", "charge", ">lines", ">billed USD", ">allocated USD", ">difference",
+         ">billed GPU-h", ">parted GPU-h", ">wrong lines"),
+        lines, total=True,
+    )  # fmt: skip
+
+
+def _showback(
+    rows: Sequence[Row], effective: Mapping[str, Decimal], hours: Mapping[str, Decimal], places: int
+) -> Group:
+    billed = shown(_column(rows, "billed_usd"), places=places)
+    parts = ("direct_usd", "shared_usd", "tax_usd", "credit_usd")
+    split = [
+        shown([row[part] for part in parts], places=places, total=billed[i])
+        for i, row in enumerate(rows)
+    ]
+    lines: list[Sequence[object]] = [
+        (
+            row["team"], *map(usd, split[i]), usd(billed[i]), usd(effective[row["team"]]),
+            f"{hours[row['team']]:,}",
+        )
+        for i, row in enumerate(rows)
+    ]  # fmt: skip
+    sums = [_sum([cells[k] for cells in split]) for k in range(len(parts))]
+    lines.append((
+        "all", *map(usd, sums), usd(_sum(billed)), usd(_sum(effective.values())),
+        f"{_sum(hours.values()):,}",
+    ))  # fmt: skip
+    return table(
+        "Showback: direct + shared + tax + credit = billed",
+        ("team", ">direct USD", ">shared USD", ">tax USD", ">credit USD", ">billed USD",
+         ">effective USD", ">GPU-h"),
+        lines, total=True,
+    )  # fmt: skip
+
+
+def _by_class(
+    rows: Sequence[Row], effective: Mapping[str, Decimal], hours: Mapping[str, Decimal], places: int
+) -> Cells:
+    """Each team's shown dollars and hours, split over its classes, in the order of CLASSES."""
+    found: Cells = {}
+    for team in effective:
+        own = [row for row in rows if row["team"] == team]
+        dollars = shown(_column(own, "effective_usd"), places=places, total=effective[team])
+        times = _hours(_column(own, "gpu_ns"), total=hours[team])
+        by_class = {
+            row["waste_class"]: cell
+            for row, cell in zip(own, zip(dollars, times, strict=True), strict=True)
+        }
+        for name in [*terminal.CLASSES, *sorted(by_class.keys() - terminal.CLASSES.keys())]:
+            if name in by_class:
+                found[team, name] = by_class[name]
+    return found
+
+
+def _bars(
+    teams: Sequence[Row], classes: Sequence[Row], hours: Mapping[str, Decimal], ascii_only: bool
+) -> Group:
+    longest = max(row["gpu_ns"] for row in teams)
+    width = max(len(terminal.safe(row["team"])) for row in teams)
+    lines: list[RenderableType] = [Text("Billed GPU-hours per team, by class", style="bold")]
+    for team in teams:
+        own = [row for row in classes if row["team"] == team["team"]]
+        lengths = [Decimal(row["gpu_ns"]) * terminal.BAR_WIDTH / longest for row in own]
+        cells = {
+            row["waste_class"]: int(cell)
+            for row, cell in zip(own, shown(lengths, places=0), strict=True)
+        }
+        line = Text(f"{terminal.safe(team['team']):<{width}}  ")
+        line.append_text(terminal.bar(cells, ascii_only=ascii_only))
+        line.append(f"  {hours[team['team']]:,}")
+        lines.append(line)
+    lines.append(terminal.legend(ascii_only=ascii_only))
+    return Group(*lines)
+
+
+def _classes(teams: Sequence[str], cells: Cells) -> Group:
+    names = list(
+        dict.fromkeys(name for name in terminal.CLASSES for _, own in cells if own == name)
+    )
+    lines: list[Sequence[object]] = [
+        (team, *(usd(cells[team, name][0]) if (team, name) in cells else "" for name in names))
+        for team in teams
+    ]
+    sums = [_sum([cell[0] for (_, own), cell in cells.items() if own == name]) for name in names]
+    lines.append(("all", *map(usd, sums)))
+    return table(
+        "Effective USD by class: the classes part the bill; wastes of two classes are never added",
+        ("team", *(f">{name}" for name in names)), lines, total=True,
+    )  # fmt: skip
+
+
+def _waste(rows: Sequence[Row], teams: Sequence[str], cells: Cells, places: int) -> Group:
+    lines: list[Sequence[object]] = []
+    for team in teams:
+        first = True
+        for name in [own for owner, own in cells if owner == team]:
+            own = [row for row in rows if (row["team"], row["waste_class"]) == (team, name)]
+            dollars, hours = cells[team, name]
+            usd_cells = shown(_column(own, "effective_usd"), places=places, total=dollars)
+            hour_cells = _hours(_column(own, "gpu_ns"), total=hours)
+            for row, cell, hour in zip(own, usd_cells, hour_cells, strict=True):
+                lines.append((
+                    team if first else "", class_text(name), row["bucket"], row["cause"],
+                    f"{hour:,}", _bounds(row), usd(cell), percent(row["share_of_bill_ratio"]),
+                    row["evidence_grade"], percent(row["measured_share_ratio"]),
+                ))  # fmt: skip
+                first = False
+    return table(
+        "Where each team's part of the bill went (plumbline explain --team T --bucket B)",
+        ("team", "class", "bucket", "cause", ">GPU-h", ">low to high", ">effective USD",
+         ">% of bill", "grade", ">% measured"),
+        lines,
+    )  # fmt: skip
+
+
+def _ladder(rows: Sequence[Row], top: int, scope: str) -> Iterator[RenderableType]:
+    if not rows:
+        yield Text("No ladder: no job held a GPU that is known.")
+        return
+    fallen = any(row["scope"] != scope for row in rows)
+    lines: list[Sequence[object]] = []
+    for row in rows:
+        mark = "" if row["scope"] == scope else " *"
+        head: tuple[object, ...] = ("", "", row["rank"], "", "")
+        if row["rank"] is None:
+            head = (*_job(row), "", f"{row['job_name'] or ''}{mark}", row["team"])
+        observed, total = row["observed_ns"], row["total_ns"]
+        lines.append((
+            *head, percent(row["gpu_util_ratio"]), percent(row["engine_active_ratio"]),
+            percent(row["sm_active_ratio"]), percent(row["sm_occupancy_ratio"]),
+            percent(row["tensor_active_ratio"]), percent(row["dram_active_ratio"]),
+            percent(row["mfu_ratio"]), seconds(total), percent(observed / total if total else None),
+        ))  # fmt: skip
+    yield table(
+        f"What GPU-Util means: one time on every rung, in percent; {_SCOPES[scope]}",
+        ("job", ">att", ">rank", "name", "team", ">GPU-Util", ">engine", ">SM", ">occup", ">tensor",
+         ">DRAM", ">MFU", ">GPU-s", ">% seen"),
+        lines,
+    )  # fmt: skip
+    if fallen:
+        yield Text("* no step of it is known: over all that the job held")
+    yield from _more(rows[0]["attempt_count"], top, "efficiency_ladder")
+
+
+def _interruptions(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:
+    if not rows:
+        yield Text("No attempt ended early.")
+        return
+    lines = [
+        (
+            *_job(row), row["team"], instant(row["interrupted_at"]), row["state"], row["cause"],
+            row["restored_step"], seconds(row["lost_gpu_ns"]), seconds(row["lost_high_gpu_ns"]),
+            usd(rounded(row["lost_usd"], places=places)), seconds(row["restart_gpu_ns"]),
+        )
+        for row in rows
+    ]  # fmt: skip
+    yield table(
+        "Interruptions: what was lost, and what starting again cost",
+        ("job", ">att", "team", "ended (UTC)", "state", "cause", ">restored step", ">lost GPU-s",
+         ">at most", ">lost USD", ">restart GPU-s"),
+        lines,
+    )  # fmt: skip
+    yield from _more(rows[0]["row_count"], top, "interruptions")
+
+
+def _idle(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:
+    if not rows:
+        yield Text("No idle session.")
+        return
+    lines = [
+        (
+            *_job(row), row["team"], terminal.gpu(row["gpu_uuid"]), instant(row["start"]),
+            instant(row["end"]), row["sub"], class_text(row["waste_class"]),
+            seconds(row["gpu_ns"]), usd(rounded(row["billed_usd"], places=places)),
+        )
+        for row in rows
+    ]  # fmt: skip
+    yield table(
+        "Idle sessions: a GPU was held and nothing ran",
+        ("job", ">att", "team", "GPU", "from (UTC)", "to (UTC)", "kind", "class", ">billed GPU-s",
+         ">billed USD"),
+        lines,
+    )  # fmt: skip
+    yield from _more(rows[0]["row_count"], top, "idle_sessions")
+
+
+def _more(count: int, top: int, name: str) -> Iterator[RenderableType]:
+    if count > top:
+        yield Text(
+            f"{top:,} of {count:,}. All: plumbline report --top {count}, or the table {name} with "
+            "plumbline sql"
+        )
+
+
+def _column(rows: Iterable[Row], name: str) -> list[Decimal]:
+    return [Decimal(row[name]) for row in rows]
+
+
+def _sum(values: Iterable[Decimal]) -> Decimal:
+    return sum(values, Decimal(0))
+
+
+def _hours(gpu_ns: Sequence[Decimal], *, total: Decimal | None = None) -> list[Decimal]:
+    return shown([value / _HOUR_NS for value in gpu_ns], places=HOUR_PLACES, total=total)
+
+
+def _exact(difference: Decimal) -> Text:
+    if difference == 0:
+        return Text("0", style="green")
+    return Text(f"{difference.normalize():f}", style="bold red")
+
+
+def _bounds(row: Row) -> str:
+    low, high = (
+        rounded(row[name], places=HOUR_PLACES) for name in ("low_gpu_hours", "high_gpu_hours")
+    )
+    return "" if low == high else f"{low:,} to {high:,}"
+
+
+def _job(row: Row) -> tuple[str, str]:
+    return f"{row['cluster']}/{row['job_id']}", str(row["attempt"])
