@@ -31,7 +31,11 @@ def open_source(file: SourceFile) -> Iterator[IO[bytes]]:
     """
     path = Path(file.path)
     try:
-        handle: IO[bytes] = igzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+        handle: IO[bytes]
+        if path.suffix == ".gz":
+            handle = igzip.open(path, "rb")  # type: ignore[no-untyped-call]
+        else:
+            handle = path.open("rb")
     except OSError as error:
         raise SourceError(
             file.name, f"cannot be opened ({error.strerror})",

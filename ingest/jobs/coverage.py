@@ -25,7 +25,10 @@ class _Cut:
 class Coverage:
     """Gathers what the records of one file show and writes `source_coverage` at its end.
 
-    The file speaks for `file.covers`, else from the first start to the last end of its records.
+    The file speaks for `file.covers`, the time that the export was asked for. Without it only what
+    the records themselves prove counts: an export shows whatever ended after its beginning and
+    started before its end, so it was asked for at least from the first end to the last start. A job
+    that began a month earlier does not make that month known.
     """
 
     def __init__(self, file: SourceFile, source: str) -> None:
@@ -33,16 +36,29 @@ class Coverage:
         self._clusters: dict[str, None] = {}
         self._low: int | None = None
         self._high: int | None = None
+        self._proven_from: int | None = None
+        self._proven_to: int | None = None
         self._cuts: list[_Cut] = []
         self._blind_from: int | None = None
 
-    def see(self, cluster: str, *times_s: int | None) -> None:
-        """Take note of one good record: its cluster, and the times (epoch s) that it shows."""
+    def see(
+        self, cluster: str, *, start_s: int | None, end_s: int | None,
+        other_s: Sequence[int | None] = (), looked_s: int | None = None,
+    ) -> None:  # fmt: skip
+        """Take note of one good record: its cluster and the times (epoch s) that it shows.
+
+        `looked_s` is when the export was made, where the record tells (a running job's age).
+        """
         self._clusters.setdefault(cluster)
-        for time in times_s:
+        for time in (start_s, end_s, looked_s, *other_s):
             if time is not None:
                 self._low = time if self._low is None else min(self._low, time)
                 self._high = time if self._high is None else max(self._high, time)
+        if end_s is not None:
+            self._proven_from = min(end_s, self._proven_from or end_s)
+        for time in (start_s, looked_s):
+            if time is not None:
+                self._proven_to = max(time, self._proven_to or time)
 
     def cut(
         self, line: int, *, cluster: str | None = None, nodes: Sequence[str] = (),
@@ -59,12 +75,12 @@ class Coverage:
     def batches(self) -> Iterator[Batch]:
         """The rows: one per cluster that the file speaks for, and one per cut and node."""
         rows = Rows("source_coverage", self._file)
-        span = self._span()
-        if span is not None and span[1] > span[0]:
+        span, proven = self._span(), self._proven()
+        if proven is not None and proven[1] > proven[0]:
             # Records of other clusters only: the file does not speak for the configured one.
             own = [] if self._file.cluster is None else [self._file.cluster]
             for cluster in list(self._clusters) or own:
-                self._add(rows, cluster, None, span, line=0, is_cut=False)
+                self._add(rows, cluster, None, proven, line=0, is_cut=False)
         cuts = self._cuts
         if self._blind_from is not None:
             cuts = [_Cut(self._blind_from, None, (), None, None)]
@@ -84,6 +100,13 @@ class Coverage:
         if self._low is None or self._high is None:
             return None
         return self._low * _S, self._high * _S
+
+    def _proven(self) -> tuple[int, int] | None:
+        if self._file.covers is not None:
+            return self._file.covers
+        if self._proven_from is None or self._proven_to is None:
+            return None
+        return self._proven_from * _S, self._proven_to * _S
 
     def _add(
         self, rows: Rows, cluster: str | None, node: str | None, span: tuple[int, int],

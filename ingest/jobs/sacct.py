@@ -120,8 +120,12 @@ def read(file: SourceFile) -> Iterator[Batch]:
             last["is_interactive"] = True
         ran |= seen.until_s != seen.start_s
         has_gpus |= last["gpu_count"] > 0
-        first = seen.submit_s if seen.start_s is None else min(seen.submit_s, seen.start_s)
-        coverage.see(last["cluster"], first, seen.start_s, seen.until_s)
+        is_running = seen.start_s is not None and last["end"] is None
+        coverage.see(
+            last["cluster"], start_s=seen.start_s, other_s=(seen.submit_s,),
+            end_s=None if is_running else seen.until_s,
+            looked_s=seen.until_s if is_running else None,
+        )  # fmt: skip
         yield from jobs.flush(at_least=BATCH_ROWS)
         yield from rejects.flush(at_least=BATCH_ROWS)
     if last is not None:

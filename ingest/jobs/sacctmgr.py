@@ -125,7 +125,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
             _cut(coverage, record, file, options)
             yield from rejects.flush(at_least=BATCH_ROWS)
             continue
-        coverage.see(event.cluster, event.start_s, event.end_s)
+        coverage.see(event.cluster, start_s=event.start_s, end_s=event.end_s)
         if event.kind is not None and event.start_s != event.end_s:
             for node in event.nodes:
                 rows.add(

@@ -129,7 +129,7 @@ def test_every_value_of_a_row(read_bytes: ReadBytes, sacct_rows: SacctRows) -> N
             "source_file": "export.txt", "source_row": 2,
         }
     ]  # fmt: skip
-    assert _covered(tables) == [("main", _at(0), _at(110))]
+    assert _covered(tables) == []  # one job proves no stretch of time
 
 
 def test_what_has_not_started_holds_nothing(read_bytes: ReadBytes, sacct_rows: SacctRows) -> None:
@@ -151,7 +151,42 @@ def test_a_running_job_has_no_end_and_is_covered_to_the_look(
     assert [(j["start"], j["end"], j["gpu_count"]) for j in tables["job_attempt"]] == [
         (_at(10), None, 2)
     ]
-    assert _covered(tables) == [("main", _at(0), _at(110))]
+    # A job that ended shows from when on the export was asked; a running one, when it was made.
+    ended = {
+        "JobIDRaw": "8",
+        "JobID": "8",
+        "Start": "1700000010",
+        "End": "1700000040",
+        "ElapsedRaw": "30",
+    }
+    tables = read_bytes(sacct.read, sacct_rows({"State": "RUNNING", "End": "Unknown"}, ended))
+    assert _covered(tables) == [("main", _at(40), _at(110))]
+
+
+def test_a_job_that_began_long_before_does_not_cover_the_time_between(
+    read_bytes: ReadBytes, sacct_rows: SacctRows
+) -> None:
+    """Asked from a day on, sacct shows what still ran then, and nothing else of the month before."""
+    tables = read_bytes(
+        sacct.read,
+        sacct_rows(
+            {
+                "JobIDRaw": "1",
+                "JobID": "1",
+                "Start": "1700000010",
+                "End": "1700005000",
+                "ElapsedRaw": "4990",
+            },
+            {
+                "JobIDRaw": "2",
+                "JobID": "2",
+                "Start": "1700006000",
+                "End": "1700007000",
+                "ElapsedRaw": "1000",
+            },
+        ),
+    )
+    assert _covered(tables) == [("main", _at(5000), _at(6000))]
 
 
 def test_steps_only_say_that_an_allocation_is_interactive(
