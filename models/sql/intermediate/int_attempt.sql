@@ -81,7 +81,9 @@ timed as (
             when job.start_ns is null then null
             else greatest(
                 job.start_ns,
-                coalesce(job.end_ns, cluster_read.end_ns, any_read.end_ns, job.start_ns)
+                coalesce(
+                    job.end_ns, greatest(cluster_read.end_ns, any_read.end_ns), job.start_ns
+                )
             )
         end as until_ns
     from numbered as job
