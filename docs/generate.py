@@ -6,8 +6,9 @@
 Generated whole: models/*.md (headers of models/sql), landing.md (contracts), sources.md (readers)
 and cli.md (help texts). In README.md, docs/ and examples/ a block that is fenced as `console` holds
 commands, each after `$ `, and what they print: they are run in one folder, one after the other, on
-a copy of examples/, and their output is put in their place. A block with a line `...` is abridged
-by hand and left alone; tests/test_docs.py compares its lines too.
+a copy of examples/, and their output is put in its place. A command with nothing under it has its
+output not shown; write `?` there to have it filled in. Output with a line `...` is abridged by hand
+and left alone; tests/test_docs.py compares its lines too.
 """
 
 from __future__ import annotations
@@ -121,13 +122,14 @@ def workplace() -> Iterator[Path]:
 def output_of(command: str) -> str:
     """What a shown command prints, standard output and error together; run in this process.
 
-    `plumbline ...` runs as it stands, and `make TARGET` as the plumbline commands of its recipe.
+    `plumbline ...`, wherever it is installed, runs as it stands, and `make TARGET` as the plumbline
+    commands of its recipe.
     ValueError for any other command, and for one that does not end well.
     """
     words = shlex.split(command, comments=True)
     if words[:1] == ["make"] and len(words) == 2:
         return "\n".join(output_of(line) for line in recipe(words[1]))
-    if words[:1] != ["plumbline"]:
+    if not words or Path(words[0]).name != "plumbline":
         raise ValueError(f"{command!r} is neither plumbline nor make; fence it as `sh` instead")
     from click.testing import CliRunner
 
@@ -157,8 +159,8 @@ def renewed(text: str, outputs: dict[str, str]) -> str:
     def fill(match: re.Match[str]) -> str:
         body = ""
         for part in shown(match[1]):
-            fresh = outputs.get(part.command, "")
-            output = part.output if part.is_abridged else fresh
+            keep = part.is_abridged or not part.output
+            output = part.output if keep else outputs[part.command]
             body += f"{part.written}\n{output}\n" if output else f"{part.written}\n"
         return f"```console\n{body}```"
 
@@ -178,8 +180,9 @@ def outputs() -> dict[str, str]:
 
 
 def tidy(text: str) -> str:
-    """Output without blanks at the ends of lines."""
-    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+    """Output without blanks at the ends of lines, the working directory written as ~/plumbline."""
+    here = text.replace(str(Path.cwd()), "~/plumbline")
+    return "\n".join(line.rstrip() for line in here.splitlines()).strip("\n")
 
 
 def _layer_page(models: Graph, layer: str) -> str:
@@ -389,7 +392,7 @@ def main() -> int:
     check = sys.argv[1:] == ["--check"]
     found = stale()
     for path, text in found.items():
-        print(("stale: " if check else "wrote ") + str(path.relative_to(REPO)))
+        print("stale:" if check else "wrote", path.relative_to(REPO))
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
