@@ -31,11 +31,8 @@ def open_source(file: SourceFile) -> Iterator[IO[bytes]]:
     """
     path = Path(file.path)
     try:
-        handle: IO[bytes]
-        if path.suffix == ".gz":
-            handle = igzip.open(path, "rb")  # type: ignore[no-untyped-call]
-        else:
-            handle = path.open("rb")
+        is_gz = path.suffix == ".gz"
+        handle: IO[bytes] = igzip.open(path) if is_gz else path.open("rb")  # type: ignore[no-untyped-call]
     except OSError as error:
         raise SourceError(
             file.name, f"cannot be opened ({error.strerror})",

@@ -1,6 +1,7 @@
 /*
 purpose: the bucket of each paid instant of each GPU: first match wins, in the order of the seed
     waste_rule. Inside steps the bucket is still in_step; int_in_step_split divides it.
+    A drain proves unusable time only where the scheduler was read: else a job may have held it.
 grain: one row per GPU and paid piece
 keys: gpu_uuid, start_ns
 columns:
@@ -35,7 +36,7 @@ labelled as (
     select
         *,
         case
-            when is_down or (is_soft and hold_id = 0) then 'unusable'
+            when is_down or (is_soft and hold_id = 0 and is_covered) then 'unusable'
             when hold_id = 0 and is_covered then 'unallocated'
             when hold_id = 0 then 'not_observed'
             when is_lost then 'lost_work'

@@ -26,11 +26,11 @@ with place_of as (
         piece.end_ns,
         case
             when piece.hold_id > 0 then 1
-            when piece.is_down or piece.is_soft then 4
+            when piece.is_down or (piece.is_soft and piece.is_covered) then 4
             when piece.is_covered then 3
             else 2
         end as turn,
-        piece.hold_id > 0 or piece.is_down or piece.is_soft or piece.is_covered or piece.is_seen
+        piece.hold_id > 0 or piece.is_down or piece.is_covered or piece.is_seen
             as is_placed
     from int_elementary as piece
     inner join int_bundle_gpu as gpu

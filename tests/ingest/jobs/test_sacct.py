@@ -166,7 +166,7 @@ def test_a_running_job_has_no_end_and_is_covered_to_the_look(
 def test_a_job_that_began_long_before_does_not_cover_the_time_between(
     read_bytes: ReadBytes, sacct_rows: SacctRows
 ) -> None:
-    """Asked from a day on, sacct shows what still ran then, and nothing else of the month before."""
+    """Asked from a day on, sacct shows what still ran then and nothing else of the time before."""
     tables = read_bytes(
         sacct.read,
         sacct_rows(
