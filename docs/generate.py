@@ -137,7 +137,9 @@ def output_of(command: str) -> str:
 
     result = CliRunner().invoke(cli, words[1:], prog_name="plumbline")
     if result.exit_code != 0:
-        raise ValueError(f"{command!r} ended with {result.exit_code}: {result.output}")
+        raise ValueError(
+            f"{command!r} ended with {result.exit_code}: {result.output}"
+        ) from result.exception
     return result.output.rstrip()
 
 

@@ -124,7 +124,7 @@ def test_models_read_their_own_layer_and_those_below() -> None:
 
 def test_readers_hold_no_sql() -> None:
     """What decides a number must be found in models/sql."""
-    words = ("select ", "with ", "insert into ", "create ", "copy ")
+    words = ("select ", "insert into ", "create view ", "create table ", "copy (")
     found = []
     for path in sorted((REPO / "ingest").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
