@@ -12,7 +12,7 @@ columns:
     start_ns | BIGINT | ns | start of the hold, epoch
     end_ns | BIGINT | ns | end of the hold, epoch, exclusive
     observed_ns | BIGINT | ns | time with a valid reading of the engine
-    is_never_touched | BOOLEAN | - | wholly observed and never active
+    is_never_touched | BOOLEAN | - | a whole attempt that has ended: all observed and never active
     has_log | BOOLEAN | - | steps of its own are logged
     first_step_ns | BIGINT | ns | start of the first step, epoch
     last_step_ns | BIGINT | ns | end of the last step, epoch
@@ -69,6 +69,8 @@ fact as (
         hold.gpu_uuid,
         hold.start_ns,
         hold.end_ns,
+        not job.is_running and hold.start_ns = job.start_ns and hold.end_ns = job.end_ns
+            as is_whole_attempt,
         coalesce(seen.observed_ns, 0) as observed_ns,
         coalesce(seen.active_runs, 0) as active_runs,
         seen.first_work_ns,
@@ -88,6 +90,10 @@ fact as (
         end as is_first_possible
     from int_hold as hold
     cross join run_setting as setting
+    inner join int_attempt as job
+        on hold.cluster = job.cluster
+        and hold.job_id = job.job_id
+        and hold.attempt = job.attempt
     left join seen
         on hold.hold_id = seen.hold_id
     left join logged
@@ -106,7 +112,8 @@ select
     start_ns,
     end_ns,
     observed_ns,
-    observed_ns = end_ns - start_ns and active_runs = 0 as is_never_touched,
+    -- What runs still, or is known in part, may have worked where nobody looked.
+    is_whole_attempt and observed_ns = end_ns - start_ns and active_runs = 0 as is_never_touched,
     step_count > 0 as has_log,
     first_step_ns,
     last_step_ns,

@@ -90,6 +90,8 @@ restore as (
         and (restored.cluster is null or failed.cluster = restored.cluster)
         and failed.next_attempt = restored.attempt
         and restored.event = 'restore'
+        -- Where an earlier attempt is missing, numbers shift: the record must lie in the next one.
+        and restored.start_ns >= failed.next_start_ns
     group by
         failed.cluster,
         failed.job_id,

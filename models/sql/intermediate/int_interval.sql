@@ -168,7 +168,13 @@ gathered as (
     from int_hold_fact
     where excess_from_ns is not null
     union all
-    select hold.gpu_uuid, 'lost' as kind, 1 as id, loss.lost_from_ns as start_ns, hold.end_ns
+    select
+        hold.gpu_uuid,
+        'lost' as kind,
+        1 as id,
+        -- The restored record can be an earlier attempt's: before this one others held the GPU.
+        greatest(loss.lost_from_ns, hold.start_ns) as start_ns,
+        hold.end_ns
     from int_interruption as loss
     inner join int_hold as hold
         on loss.cluster = hold.cluster
@@ -176,7 +182,12 @@ gathered as (
         and loss.attempt = hold.attempt
     where loss.lost_from_ns is not null
     union all
-    select hold.gpu_uuid, 'lost_high' as kind, 1 as id, loss.high_from_ns as start_ns, hold.end_ns
+    select
+        hold.gpu_uuid,
+        'lost_high' as kind,
+        1 as id,
+        greatest(loss.high_from_ns, hold.start_ns) as start_ns,
+        hold.end_ns
     from int_interruption as loss
     inner join int_hold as hold
         on loss.cluster = hold.cluster
