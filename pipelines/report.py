@@ -220,8 +220,9 @@ def _waste(rows: Sequence[Row], teams: Sequence[str], cells: Cells, places: int)
 
 
 def _ladder(rows: Sequence[Row], top: int, scope: str) -> Iterator[RenderableType]:
-    if not rows:
-        yield Text("No ladder: no job held a GPU that is known.")
+    rungs = ("engine_active_ratio", "gpu_util_ratio", "mfu_ratio")
+    if all(row[rung] is None for row in rows for rung in rungs):
+        yield Text("No ladder: nothing was read of what the jobs' GPUs did.")
         return
     fallen = any(row["scope"] != scope for row in rows)
     lines: list[Sequence[object]] = []

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 #: Columns of a line where nobody looks: wide enough for every table of `report`.
-PLAIN_WIDTH = 140
+PLAIN_WIDTH = 150
 #: Characters of the longest bar.
 BAR_WIDTH = 44
 
@@ -149,11 +149,11 @@ def percent(value: float | None) -> str:
 
 
 def seconds(value_ns: int | None) -> str:
-    """A time in seconds (three decimals below an hour), without rounding in floats."""
+    """A time in seconds (three decimals below a day or so), without rounding in floats."""
     if value_ns is None:
         return "-"
     whole = Decimal(value_ns).scaleb(-9)
-    return f"{whole:,.3f}" if abs(whole) < 3600 else f"{whole:,.0f}"
+    return f"{whole:,.3f}" if abs(whole) < 100_000 else f"{whole:,.0f}"
 
 
 def gpu(uuid: str | None) -> str | None:

@@ -71,7 +71,7 @@ def command(
     from warehouse.query import render
 
     rows = published.query(sql, timeout_s=timeout)
-    click.echo(render(rows, format_, width=_width() if format_ == "table" else None), nl=False)
+    _write(render(rows, format_, width=_width() if format_ == "table" else None))
 
 
 def _tables(published: Published) -> str:
@@ -104,6 +104,15 @@ def _read(file: TextIO | None) -> str:
         return file.read()
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file.name}: is no UTF-8 text ({error}).") from error
+
+
+def _write(text: str) -> None:
+    """Print exact text; where somebody looks, without what would move the terminal."""
+    from pipelines.terminal import safe
+
+    # click.echo would take escapes out of what goes to a file, where every byte is data.
+    sys.stdout.write(safe(text, lines=True) if sys.stdout.isatty() else text)
+    sys.stdout.flush()
 
 
 def _width() -> int | None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import pipelines.run
 from pipelines.config import Config, load_config
 from pipelines.run import Outcome, run
 from tests.oracle import ladder as oracle
 from tests.pipelines.published import Published, quiet
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsed_once() -> Iterator[None]:
+    """The SQL graph is parsed once for all runs of these tests: it takes as long as a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipelines.run, "graph", functools.cache(pipelines.run.graph))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +45,19 @@ def recorded(
 def truth(root: Path) -> oracle.Recording:
     """The recording as its raw files tell it."""
     return oracle.read(root / "examples" / "h200")
+
+
+@pytest.fixture(scope="session")
+def demo(
+    root: Path,
+    recorded: tuple[Published, Outcome, Config],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A plumbline.toml of the recording whose warehouse is the one of `recorded`."""
+    folder = tmp_path_factory.mktemp("demo")
+    shutil.copytree(root / "examples" / "h200", folder, dirs_exist_ok=True)
+    path = folder / "plumbline.toml"
+    text = path.read_text()
+    line = next(line for line in text.splitlines() if line.startswith("root ="))
+    path.write_text(text.replace(line, f'root = "{recorded[2].root}"'))
+    return path

@@ -14,8 +14,6 @@ columns:
     wrong_lines | BIGINT | lines | lines whose dollars or GPU-time do not reconcile
     billed_gpu_ns | BIGINT | ns | billed GPU-time
     partitioned_gpu_ns | BIGINT | ns | GPU-time of the allocation rows
-checks:
-    reconciles | blocking | difference_usd = 0 and wrong_lines = 0
 */
 select
     month,

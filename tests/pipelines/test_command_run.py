@@ -1,0 +1,80 @@
+"""`plumbline run`: what it says about what it did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.commands.run import summary
+from pipelines.config import load_config
+from pipelines.landing import Landed
+from pipelines.run import Outcome
+from tests.pipelines.command import call, cluster, done, failed
+from warehouse.engines.duckdb import CheckResult
+
+DECEMBER = {
+    "ChargePeriodStart": "2026-12-10T10:00:00Z", "ChargePeriodEnd": "2026-12-10T11:00:00Z",
+    "BillingPeriodStart": "2026-12-01T00:00:00Z", "BillingPeriodEnd": "2027-01-01T00:00:00Z",
+}  # fmt: skip
+
+
+def test_what_is_new_is_read_once(tmp_path: Path) -> None:
+    config = cluster(tmp_path)
+    first = call("run", config=config)
+    assert "files: 4 files read (" in first.stdout
+    assert "months: 2026-11 built, none unchanged" in first.stdout
+    assert f"published: {tmp_path / 'out' / 'plumbline.duckdb'}" in first.stdout
+    assert first.stderr.splitlines() == [
+        "read bill.csv", "read inventory.csv", "read sacct.psv", "read teams.csv", "build 2026-11",
+    ]  # fmt: skip
+    second = call("run", config=config)
+    assert "nothing new: no source file was read, no month rebuilt" in second.stdout
+    assert second.stderr == ""
+
+
+def test_a_second_run_of_the_recording_reads_nothing(demo: Path) -> None:
+    assert "nothing new: no source file was read, no month rebuilt" in done("run", config=demo)
+
+
+def test_only_what_is_touched_is_built(tmp_path: Path) -> None:
+    config = cluster(tmp_path, lines=[{}, DECEMBER])
+    assert "months: 2026-11, 2026-12 built, none" in done("run", config=config)
+    cluster(tmp_path, lines=[{}, {**DECEMBER, "BilledCost": "21"}])
+    text = done("run", "--month", "2026-12", config=config)
+    assert "files: 1 file read (" in text
+    assert ", 3 unchanged" in text
+    assert "months: 2026-12 built, none unchanged" in text
+
+
+def test_rejects_are_counted_with_the_way_to_see_them(tmp_path: Path) -> None:
+    config = cluster(tmp_path, lines=[{}, {"BilledCost": "many"}])
+    text = done("run", config=config)
+    assert "rejects: 1 record could not be read" in text
+    shown = done("sql", "select * from reject", config=config)
+    assert "bill.csv" in shown
+    assert "many" in shown
+
+
+def test_a_file_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    config = cluster(tmp_path)
+    done("run", config=config)
+    (tmp_path / "bill.csv").unlink()
+    text = done("run", config=config)
+    assert "forgotten, since no source names it: bill.csv" in text
+    assert "removed, since no bill line touches it: month=2026-11" in text
+    assert "no bill line has landed" in text
+
+
+def test_a_month_without_a_bill_is_an_error(tmp_path: Path) -> None:
+    config = cluster(tmp_path)
+    error = failed("run", "--month", "2026-10", code=1, config=config)
+    assert "no bill line touches 2026-10" in error
+    assert "2026-11 built" in done("run", config=config)
+
+
+def test_warnings_are_said(tmp_path: Path) -> None:
+    config = load_config(cluster(tmp_path))
+    warning = CheckResult("efficiency_ladder", "ratios", "warning", False, 2, [{"team": "a"}])
+    outcome = Outcome(Landed(read=["a"], rows={"bill_line": 1}), warnings=[warning])
+    assert "warning: efficiency_ladder: ratios: 2 rows, such as [{'team': 'a'}]" in summary(
+        outcome, config
+    )
