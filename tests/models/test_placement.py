@@ -168,7 +168,7 @@ def test_placement_is_a_greedy_fill_by_turn_and_time(bundles: list[Any]) -> None
 def _turn(piece: dict[str, Any]) -> int:
     if piece["hold_id"]:
         return 1
-    if piece["is_down"] or piece["is_soft"]:
+    if piece["is_down"] or (piece["is_soft"] and piece["is_covered"]):
         return 4
     return 3 if piece["is_covered"] else 2
 
