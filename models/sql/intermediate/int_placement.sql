@@ -1,8 +1,8 @@
 /*
 purpose: which pieces of a GPU's time the bill pays.
-    Held time first; then time about which the scheduler says nothing; then time without a job;
-    last, time in which the node was down: so what cannot be proven never makes room for waste,
-    and a provider's fault that was not billed is not claimed. Unknown time that no sample shows
+    Held time first; then time about which the scheduler says nothing; then what a policy window
+    covers; then time without a job; last, time in which the node was down: so what is not proven
+    waste never makes room for waste, and a provider's fault that was not billed is not claimed. Unknown time that no sample shows
     fills its place but is not placed. Earliest first within each; the piece in which the quota
     runs out is cut there. Nothing is scaled.
 grain: one row per GPU and elementary interval
@@ -26,9 +26,10 @@ with place_of as (
         piece.end_ns,
         case
             when piece.hold_id > 0 then 1
-            when piece.is_down or (piece.is_soft and piece.is_covered) then 4
-            when piece.is_covered then 3
-            else 2
+            when not piece.is_down and not piece.is_covered then 2
+            when piece.has_window then 3
+            when piece.is_down or piece.is_soft then 5
+            else 4
         end as turn,
         piece.hold_id > 0 or piece.is_down or piece.is_covered or piece.is_seen
             as is_placed
