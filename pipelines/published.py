@@ -97,7 +97,7 @@ class Published:
 
     def ask(self, question: str, **values: Value) -> list[Row]:
         """The rows of a question of pipelines/questions/; KeyError where a value is not given."""
-        sql, tables = _filled((QUESTIONS / f"{question}.sql").read_text(encoding="utf-8"), values)
+        sql, tables = filled((QUESTIONS / f"{question}.sql").read_text(encoding="utf-8"), values)
         rows: list[Row] = self.query(sql, only=tables).to_pylist()
         return rows
 
@@ -105,7 +105,7 @@ class Published:
         return [self.store.path(entry) for entry in self.store.files(table)]
 
 
-def _filled(sql: str, values: dict[str, Value]) -> tuple[str, list[str]]:
+def filled(sql: str, values: dict[str, Value]) -> tuple[str, list[str]]:
     """The SQL with its values as literals, and the tables that it reads."""
     import sqlglot
     from sqlglot import exp
