@@ -24,10 +24,10 @@ session as (
 )
 
 select
-    bucket.month,
+    coalesce(bucket.month, session.month) as month,
     bucket.usd as bucket_usd,
     session.usd as sessions_usd
 from bucket
-left join session
+full outer join session
     on bucket.month = session.month
-where bucket.usd <> coalesce(session.usd, 0)
+where coalesce(bucket.usd, 0) <> coalesce(session.usd, 0)
