@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import re
 import shutil
@@ -185,6 +186,36 @@ def test_shell_blocks_name_real_commands_and_targets() -> None:
                 assert target in targets, (page.name, target)
             for name in re.findall(r"plumbline ([a-z]+)", block):
                 assert name in COMMANDS or "git clone" in block, (page.name, name)
+
+
+def sh_commands() -> list[str]:
+    """The plumbline commands of the pages' `sh` blocks, each once, from its name to its comment."""
+    found = {
+        command.split("#")[0].strip()
+        for page in pages()
+        for block in re.findall(
+            r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+        for command in re.findall(r"\bplumbline (?:-|[a-z])[^\n]*", block)
+        if " && " not in command
+    }
+    return sorted(found)
+
+
+@pytest.mark.slow
+def test_commands_of_shell_blocks_run(tmp_path: Path) -> None:
+    commands = sh_commands()
+    assert {"plumbline init", "plumbline run", "plumbline doctor", "plumbline report"} <= set(
+        commands
+    )
+    with generate.workplace() as folder:
+        for command in sorted(commands, key=lambda c: (c != "plumbline run", c)):
+            place = (
+                tmp_path if command.startswith("plumbline init") else folder / "examples" / "h200"
+            )
+            with contextlib.chdir(place):
+                assert generate.output_of(command)
+    assert (tmp_path / "plumbline.toml").is_file()
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:
