@@ -39,13 +39,16 @@ def open_store(config: Config, *, fault: Fault | None = None) -> Store:
     return Store(config.root, fault=fault or fault_from_env())
 
 
-def run(config: Config, *, month: date | None = None, progress: Progress) -> Outcome:
+def run(
+    config: Config, *, month: date | None = None, progress: Progress, fault: Fault | None = None
+) -> Outcome:
     """Ingest, build, check and publish; raises CheckFailed where a blocking check fails.
 
-    `month` builds this month only. Months that nothing new touches are left as they are.
+    `month` builds this month only. Months that nothing new touches are left as they are. `fault` is
+    called at each point of the store (tests).
     """
     models = graph()
-    store = open_store(config)
+    store = open_store(config, fault=fault)
     with store.transaction() as transaction:
         outcome = Outcome(land(config, store, transaction, progress=progress))
         landing = months.read_landing(store)
