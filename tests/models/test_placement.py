@@ -19,7 +19,7 @@ QUOTA = "bundle_id | place | quota_ns\n1 | n:0 | {}\n"
 #: A piece of a GPU that nobody holds, that is up, and about which nothing is known.
 DARK = {
     "gpu_uuid": "a", "bundle_id": "1", "hold_id": "0", "is_down": "false", "is_soft": "false",
-    "is_covered": "false", "is_seen": "false",
+    "is_covered": "false", "is_seen": "false", "has_window": "false",
 }  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def test_a_place_without_billed_time_is_paid_nothing() -> None:
 
 PIECES = st.lists(
     st.tuples(
-        st.integers(1, 50), *[st.booleans()] * 5,
+        st.integers(1, 50), *[st.booleans()] * 6,
     ),
     min_size=1, max_size=8,
 )  # fmt: skip
@@ -140,11 +140,11 @@ def test_placement_is_a_greedy_fill_by_turn_and_time(bundles: list[Any]) -> None
     pieces, gpus, quotas, wanted = [], [], [], {}
     for bundle, (lengths, quota) in enumerate(bundles, start=1):
         gpu, at, own = f"g{bundle}", 0, []
-        for length, held, down, soft, covered, seen in lengths:
+        for length, held, down, soft, covered, seen, window in lengths:
             piece = {
                 "gpu_uuid": gpu, "bundle_id": bundle, "start_ns": at, "end_ns": at + length,
                 "hold_id": 9 if held else 0, "is_down": down, "is_soft": soft,
-                "is_covered": covered, "is_seen": seen,
+                "is_covered": covered, "is_seen": seen, "has_window": window,
             }  # fmt: skip
             own.append(piece)
             at += length
@@ -168,9 +168,11 @@ def test_placement_is_a_greedy_fill_by_turn_and_time(bundles: list[Any]) -> None
 def _turn(piece: dict[str, Any]) -> int:
     if piece["hold_id"]:
         return 1
-    if piece["is_down"] or (piece["is_soft"] and piece["is_covered"]):
-        return 4
-    return 3 if piece["is_covered"] else 2
+    if not piece["is_covered"] and not piece["is_down"]:
+        return 2
+    if piece["has_window"]:
+        return 3
+    return 5 if piece["is_down"] or piece["is_soft"] else 4
 
 
 # --- int_line_time --------------------------------------------------------------------------------
