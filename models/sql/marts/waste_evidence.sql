@@ -105,6 +105,7 @@ found as (
         on place.bucket = 'unusable'
         and gpu.cluster = event.cluster
         and gpu.node = event.node
+        and (event.gpu_uuid is null or event.gpu_uuid = place.gpu_uuid)
         and event.start_ns < (place.hour_id + 1) * 3600000000000
         and event.end_ns > place.hour_id * 3600000000000
     union all
