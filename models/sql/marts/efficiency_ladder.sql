@@ -2,7 +2,8 @@
 purpose: GPU-Util beside what the GPU did: engine, SM, occupancy, tensor, DRAM and MFU.
     Each mean is over the time with a valid reading of its own field. MFU = model FLOPs of the
     scope's steps / (the scope's time x dense peak of the number format).
-grain: one row per month, attempt, rank and scope; rank null is the attempt, job_id null the team
+grain: one row per month, attempt and scope, and one per team (job_id null); an attempt of several
+    GPUs has besides one row per rank
 keys: month, team, cluster, job_id, attempt, rank, scope
 columns:
     month | DATE | - | month
@@ -10,7 +11,7 @@ columns:
     cluster | VARCHAR | - | cluster, null on a team's row
     job_id | VARCHAR | - | job, null on a team's row
     attempt | BIGINT | - | attempt, null on a team's row
-    rank | BIGINT | - | rank, null on an attempt's and a team's row
+    rank | BIGINT | - | rank of one GPU of several; null on an attempt's and a team's row
     scope | VARCHAR | - | allocated, first_to_last_step or in_steps
     gpu_util_ratio | DOUBLE | ratio | GPU-Util: presence, not work
     engine_active_ratio | DOUBLE | ratio | engine active
@@ -80,6 +81,7 @@ timed as (
         hold.job_id,
         hold.attempt,
         hold.rank,
+        hold.rank_count,
         scoped.hold_id,
         scoped.scope,
         cast(sum(total_ns) as bigint) as total_ns,
@@ -107,6 +109,7 @@ timed as (
         hold.job_id,
         hold.attempt,
         hold.rank,
+        hold.rank_count,
         scoped.hold_id,
         scoped.scope
 ),
@@ -145,6 +148,7 @@ per_hold as (
 level as (
     select month, team, cluster, job_id, attempt, rank, scope, hold_id as member
     from per_hold
+    where rank_count > 1
     union all
     select month, team, cluster, job_id, attempt, cast(null as bigint), scope, hold_id
     from per_hold
