@@ -78,7 +78,7 @@ def _all(published: Published, now: datetime) -> Iterator[Finding]:
     )  # fmt: skip
     yield Finding(
         "policy windows that ended lately or end soon", "note",
-        _policies(published.ask("doctor_policies"), now),
+        policies(published.ask("doctor_policies"), now),
         "Extend what still holds ([[policy]] in the configuration): after its end it is strict "
         "waste again.",
     )  # fmt: skip
@@ -116,7 +116,8 @@ def gaps(months: Sequence[date]) -> list[date]:
     return missing
 
 
-def _policies(rows: Sequence[Row], now: datetime) -> list[Pair]:
+def policies(rows: Sequence[Row], now: datetime) -> list[Pair]:
+    """The windows that end within POLICY_NOTICE of now; rows have subject and end."""
     return [
         (row["subject"], f"{'ended' if row['end'] <= now else 'ends'} {instant(row['end'])} UTC")
         for row in rows
