@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from pipelines import terminal
@@ -65,19 +65,6 @@ def report(
             f"Seen but not billed: {seconds(seen)} GPU-s, 0 USD, outside every sum "
             "(table seen_not_billed)."
         )
-
-
-def write(target: Console, parts: Iterable[RenderableType]) -> None:
-    """Print the parts with an empty line after each; no blanks at the ends of plain lines."""
-    for part in parts:
-        if target.is_terminal:
-            target.print(part)
-        else:
-            with target.capture() as captured:
-                target.print(part)
-            for line in captured.get().splitlines():
-                target.out(line.rstrip(), highlight=False)
-        target.print()
 
 
 def dollar_places(total_usd: Decimal) -> int:

@@ -7,15 +7,15 @@ is no terminal there are no colours, no cursor movements and a fixed width.
 
 from __future__ import annotations
 
-import os
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -56,8 +56,8 @@ def safe(value: object, *, lines: bool = False) -> str:
 def console(*, stderr: bool = False) -> Console:
     """A console for standard output or standard error."""
     found = Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
-    if not found.is_terminal and not os.environ.get("COLUMNS"):
-        found.width = PLAIN_WIDTH
+    if not found.is_terminal:
+        found.width = PLAIN_WIDTH  # whatever COLUMNS says: the same bytes everywhere
     return found
 
 
@@ -82,6 +82,28 @@ def table(
             found.add_section()
         found.add_row(*cells, style="bold" if last else None)
     return Group(Text(safe(title), style="bold"), found)
+
+
+def write(target: Console, parts: Iterable[RenderableType]) -> None:
+    """Print the parts with an empty line after each.
+
+    A terminal that is too narrow breaks lines: it is never given shortened numbers, nor columns of
+    a few letters. Plain lines have no blanks at their ends.
+    """
+    width = target.width
+    unbounded = target.options.update(width=10_000)
+    for part in parts:
+        wanted = Measurement.get(target, unbounded, part)
+        target.width = max(width, wanted.minimum, min(wanted.maximum, PLAIN_WIDTH))
+        if target.is_terminal:
+            target.print(part)
+        else:
+            with target.capture() as captured:
+                target.print(part)
+            for line in captured.get().splitlines():
+                target.out(line.rstrip(), highlight=False)
+        target.print()
+    target.width = width
 
 
 def class_text(waste_class: str) -> Text:

@@ -29,10 +29,9 @@ def command(ctx: click.Context, strict: bool) -> None:
     from pipelines import terminal
     from pipelines.config import load_config
     from pipelines.doctor import diagnose, render
-    from pipelines.report import write
 
     settings = ctx.ensure_object(Settings)
     diagnosis = diagnose(load_config(settings.config_path()), now=datetime.now(UTC))
-    write(terminal.console(), render(diagnosis))
+    terminal.write(terminal.console(), render(diagnosis))
     if strict and diagnosis.missing:
         ctx.exit(EXIT_ERROR)

@@ -34,7 +34,6 @@ def command(settings: Settings, team: str, bucket: str, month: date | None, top:
     from pipelines.config import load_config
     from pipelines.explain import explain
     from pipelines.published import Published
-    from pipelines.report import write
 
     published = Published(load_config(settings.config_path()))
-    write(terminal.console(), explain(published, team, bucket, month=month, top=top))
+    terminal.write(terminal.console(), explain(published, team, bucket, month=month, top=top))

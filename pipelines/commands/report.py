@@ -47,12 +47,12 @@ def command(settings: Settings, month: date | None, top: int, scope: str) -> Non
     from pipelines import terminal
     from pipelines.config import load_config
     from pipelines.published import Published
-    from pipelines.report import report, write
+    from pipelines.report import report
 
     published = Published(load_config(settings.config_path()))
     target = terminal.console()
     chosen = published.month(month)
-    write(
+    terminal.write(
         target,
         report(published, chosen, top=top, scope=scope, ascii_only=terminal.is_ascii(target)),
     )

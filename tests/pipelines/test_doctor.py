@@ -15,8 +15,7 @@ from ingest.registry import KINDS
 from pipelines.config import Config, load_config
 from pipelines.doctor import Diagnosis, diagnose, render
 from pipelines.doctor_findings import gaps, policies
-from pipelines.report import write
-from pipelines.terminal import console
+from pipelines.terminal import console, write
 from tests.pipelines.command import CONFIG, call, cluster, done, failed
 from tests.pipelines.test_command_run import DECEMBER
 

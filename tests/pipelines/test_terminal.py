@@ -80,6 +80,25 @@ def test_an_output_of_ascii_only_is_known() -> None:
     assert not terminal.is_ascii(Console(file=io.TextIOWrapper(io.BytesIO(), encoding="utf-8")))
 
 
+@pytest.mark.parametrize("columns", ["0", "20", "400"])
+def test_plain_output_has_one_width(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal.console().width == terminal.PLAIN_WIDTH
+
+
+@pytest.mark.parametrize("width", [1, 20, 60, 200])
+def test_a_narrow_terminal_loses_no_digit(width: int) -> None:
+    out = io.StringIO()
+    target = Console(file=out, force_terminal=True, width=width, color_system=None)
+    part = table(
+        "a long title of a table", ("team", ">one", ">two"), [("t", "123,456.7890", "9.12")]
+    )
+    terminal.write(target, [part])
+    assert "123,456.7890" in out.getvalue()
+    assert "…" not in out.getvalue()
+    assert target.width == width
+
+
 def test_numbers() -> None:
     assert [percent(v) for v in (None, 0.0, 0.0074, 0.01, 0.5, 1.0)] == [
         "-", "0.00", "0.74", "1.0", "50.0", "100.0",
