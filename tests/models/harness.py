@@ -17,8 +17,9 @@
             settings={"idle_after_ns": "5min"},
         )
 
-Tables are given for the model's direct inputs, as text like this or as a list of dicts. A column
-left out is null, an input left out is empty; a seed left out is the shipped one, run_ tables left
+Tables are given at any depth below the model, as text like this or as a list of dicts: models
+between them and the tested one are built. A column left out is null, an input left out is empty; a
+seed left out is the shipped one, run_ tables left
 out are those of a run over November 2026. Types come from the upstream model's header, the landing
 contract or the seed.
 
@@ -74,7 +75,7 @@ def run_model(
     """Run one model on these rows; its rows in publishing order, with Python values.
 
     `settings` changes the row of run_setting (window: November 2026). Raises KeyError for a table
-    that the model does not read or a column that a table does not have.
+    that the model does not rest on or a column that a table does not have.
     """
     model = find_model(model_name)
     engine = _built(model, tables, settings or {})
@@ -95,20 +96,50 @@ def failed_checks(
 
 
 def _built(model: Model, tables: Mapping[str, Rows], settings: Mapping[str, Any]) -> DuckEngine:
-    unread = tables.keys() - set(model.inputs)
+    unread = tables.keys() - ancestors(model.name)
     if unread:
-        raise KeyError(f"{model.name} reads {', '.join(model.inputs)}, not {sorted(unread)}")
+        raise KeyError(f"{model.name} rests on nothing called {sorted(unread)}")
     engine = _engine()
+    bound: set[str] = set()
     for name in model.inputs:
-        if name in RUN and name not in tables:
-            engine.bind_arrow(name, _run_table(name, settings))
-        elif name not in tables and (SEEDS / f"{name}.csv").exists():
-            engine.bind_arrow(name, _seed(SEEDS / f"{name}.csv"))
-        else:
-            engine.bind_arrow(name, _typed(engine, name, types(name), tables.get(name, [])))
+        _bind(engine, name, tables, settings, bound)
+    _build(engine, model)
+    return engine
+
+
+def _bind(
+    engine: DuckEngine, name: str, tables: Mapping[str, Rows], settings: Mapping[str, Any],
+    bound: set[str],
+) -> None:  # fmt: skip
+    """Bind one input: the rows given, the shipped seed, or a model built on what was given."""
+    if name in bound:
+        return
+    bound.add(name)
+    if name in tables:
+        engine.bind_arrow(name, _typed(engine, name, types(name), tables[name]))
+    elif name in RUN:
+        engine.bind_arrow(name, _run_table(name, settings))
+    elif (SEEDS / f"{name}.csv").exists():
+        engine.bind_arrow(name, _seed(SEEDS / f"{name}.csv"))
+    elif ancestors(name) & tables.keys():
+        for upstream in find_model(name).inputs:
+            _bind(engine, upstream, tables, settings, bound)
+        _build(engine, find_model(name))
+    else:
+        engine.bind_arrow(name, _typed(engine, name, types(name), []))
+
+
+def _build(engine: DuckEngine, model: Model) -> None:
     # A table, also in staging: the same name is an input's table in another test.
     engine.build(replace(model, layer="intermediate"))
-    return engine
+
+
+def ancestors(name: str) -> frozenset[str]:
+    """All that a model rests on, directly or not; nothing for an input."""
+    if name in LANDING or name in RUN or (SEEDS / f"{name}.csv").exists():
+        return frozenset()
+    inputs = find_model(name).inputs
+    return frozenset(inputs).union(*(ancestors(upstream) for upstream in inputs))
 
 
 def expect(
@@ -194,7 +225,10 @@ def _run_table(name: str, settings: Mapping[str, Any]) -> pa.Table:
     for column in values.keys() & {c.name for c in RUN_SETTING.columns if c.name[-3:] == "_ns"}:
         values[column] = int(_cell(values[column], "BIGINT") or 0)
     start, end = values.pop("window_start_ns"), values.pop("window_end_ns")
-    return run_hour(start, end) if name == "run_hour" else run_setting(start, end, **values)
+    billed = values.pop("billed_start_ns", start), values.pop("billed_end_ns", end)
+    if name == "run_hour":
+        return run_hour(start, end)
+    return run_setting(start, end, billed=billed, **values)
 
 
 def _typed(engine: DuckEngine, name: str, columns: dict[str, str], rows: Rows) -> pa.Table:

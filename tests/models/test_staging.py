@@ -176,6 +176,29 @@ def test_the_month_is_that_of_the_charge_periods_start_in_utc() -> None:
             first   | 2026-11-01 | 2026-11-01 00:00:00
             zone    | 2026-11-01 | 2026-11-01 00:00:00
         """,
+        settings={"billed_start_ns": "2026-10-31 00:00:00"},
+    )
+
+
+def test_only_lines_that_lie_in_the_billed_time_count() -> None:
+    expect(
+        "stg_bill_line",
+        {
+            "bill_line": filled(
+                """
+                line_id | charge_period_start | charge_period_end
+                before  | 09:00               | 10:00
+                reaches | 09:59               | 10:30
+                first   | 10:00               | 11:00
+                last    | 11:30               | 12:00
+                beyond  | 11:30               | 12:00:00.000001
+                after   | 12:00               | 13:00
+                """,
+                charge_category="Usage",
+            )
+        },
+        "line_id\nfirst\nlast\n",
+        settings={"billed_start_ns": "10:00", "billed_end_ns": "12:00"},
     )
 
 
