@@ -136,7 +136,7 @@ def test_failed_checks_are_named() -> None:
 
 
 def test_slips_are_caught() -> None:
-    with pytest.raises(KeyError, match="reads int_step, run_setting, seed_peak"):
+    with pytest.raises(KeyError, match="rests on nothing called"):
         run_model("step_copy", {"int_stop": []})
     with pytest.raises(KeyError, match="int_step has no column"):
         run_model("step_copy", {"int_step": [{"stepp": 1}]})
