@@ -136,10 +136,15 @@ def _build(engine: DuckEngine, model: Model) -> None:
 
 def ancestors(name: str) -> frozenset[str]:
     """All that a model rests on, directly or not; nothing for an input."""
+    return _ancestors(name, MODELS)
+
+
+@cache
+def _ancestors(name: str, models: Path) -> frozenset[str]:
     if name in LANDING or name in RUN or (SEEDS / f"{name}.csv").exists():
         return frozenset()
     inputs = find_model(name).inputs
-    return frozenset(inputs).union(*(ancestors(upstream) for upstream in inputs))
+    return frozenset(inputs).union(*(_ancestors(upstream, models) for upstream in inputs))
 
 
 def expect(

@@ -32,13 +32,16 @@ def _ns(time: datetime) -> int:
 def assert_sums(month: Whole) -> None:
     """Blocking checks pass, each line reconciles on each basis, and nothing is negative."""
     assert month.failed() == []
-    assert month.rows(
-        """
+    assert (
+        month.rows(
+            """
         select line_id from recon_invoice
         where difference_usd <> 0 or effective_difference_usd <> 0
             or coalesce(list_difference_usd, 0) <> 0 or billed_gpu_ns <> partitioned_gpu_ns
         """
-    ) == []
+        )
+        == []
+    )
     totals = month.rows(
         """
         select
@@ -57,7 +60,7 @@ def assert_sums(month: Whole) -> None:
 
 def assert_strict_never_rises(seed: int, rounds: int) -> None:
     """Take sources of a month away, whole or in part: what is less known is never more wasted."""
-    rng = Random(seed)  # noqa: S311
+    rng = Random(seed)
     month = random_month(rng)
     span = window(month)
     with whole(month, span) as full:
@@ -86,7 +89,7 @@ def test_less_evidence_is_never_more_waste_in_many_months(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 5])
 def test_with_the_bill_alone_nothing_is_known_and_nothing_is_wasted(seed: int) -> None:
-    month = random_month(Random(seed))  # noqa: S311
+    month = random_month(Random(seed))
     bare = without(
         month, "scheduler", "gpu_indices", "telemetry", "steps", "checkpoints", "inventory",
         "node_events",
@@ -98,7 +101,7 @@ def test_with_the_bill_alone_nothing_is_known_and_nothing_is_wasted(seed: int) -
 
 @pytest.mark.parametrize("seed", [1, 7])
 def test_the_order_of_landing_rows_changes_nothing(seed: int) -> None:
-    rng = Random(seed)  # noqa: S311
+    rng = Random(seed)
     month = random_month(rng)
     shuffled = {name: rng.sample(rows, len(rows)) for name, rows in month.items()}
     query = "select * exclude (bundle_id, row_no) from allocation order by line_id, target_no"
@@ -107,7 +110,7 @@ def test_the_order_of_landing_rows_changes_nothing(seed: int) -> None:
 
 
 def test_prices_scale_dollars_and_leave_seconds_alone() -> None:
-    month = random_month(Random(3))  # noqa: S311
+    month = random_month(Random(3))
     dear = {
         **month,
         "bill_line": [

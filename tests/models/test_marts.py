@@ -238,7 +238,7 @@ def test_without_proof_of_a_loss_the_point_is_zero_and_the_high_bound_all_in_ste
 # --- idle_sessions --------------------------------------------------------------------------------
 
 
-def test_idle_dollars_of_an_hour_are_parted_over_its_stretches_exactly() -> None:
+def test_each_idle_stretch_has_the_dollars_of_its_own_rows() -> None:
     labelled = filled(
         f"""
         hour_id   | idle_id | is_policy | start_ns | end_ns
@@ -250,31 +250,34 @@ def test_idle_dollars_of_an_hour_are_parted_over_its_stretches_exactly() -> None
         """,
         bundle_id="1", gpu_uuid="a", hold_id="1", bucket="idle_held",
     )  # fmt: skip
+    state = filled(
+        f"""
+        row_no | hour_id   | idle_id | waste_class | gpu_ns
+        1      | {H0 + 9}  | 1       | strict      | 10min
+        2      | {H0 + 9}  | 2       | strict      | 30min
+        3      | {H0 + 10} | 2       | strict      | 5min
+        4      | {H0 + 10} | 2       | policy      | 15min
+        """,
+        bundle_id="1", gpu_uuid="a", hold_id="1", bucket="idle_held",
+    )  # fmt: skip
+    paid = filled(
+        """
+        row_no | line_id | billed_usd
+        1      | gpu     | 0.25
+        2      | gpu     | 0.75
+        2      | credit  | -0.000000000002
+        3      | gpu     | 0.5
+        4      | gpu     | 3
+        """,
+        bundle_id="1", bucket="idle_held", month="2026-11-01",
+    )  # fmt: skip
     expect(
         "idle_sessions",
         {
             "int_labelled": labelled,
-            "int_idle_run": "idle_id | sub\n1 |\n2 |\n",
             "int_hold": "hold_id | cluster | job_id | attempt | team\n1 | c1 | 7 | 0 | x\n",
-            "int_state": filled(
-                f"""
-                row_no | hour_id   | waste_class | gpu_ns
-                1      | {H0 + 9}  | strict      | 40min
-                2      | {H0 + 10} | strict      | 5min
-                3      | {H0 + 10} | policy      | 15min
-                """,
-                bundle_id="1",
-                gpu_uuid="a",
-                hold_id="1",
-                bucket="idle_held",
-            ),
-            "allocation": """
-            bundle_id | row_no | line_id | billed_usd
-            1         | 1      | gpu     | 1
-            1         | 1      | credit  | -0.000000000002
-            1         | 2      | gpu     | 0.5
-            1         | 3      | gpu     | 3
-            """,
+            "int_state": state,
+            "allocation": paid,
         },
         """
         start | end   | waste_class | gpu_ns | billed_usd

@@ -11,18 +11,7 @@ columns:
     end_ns | BIGINT | ns | end inside the hold, epoch, exclusive
     min_fb_used_bytes | BIGINT | B | least frame buffer in use
 */
-with hold_hour as (
-    select
-        hold_id,
-        gpu_uuid,
-        start_ns,
-        end_ns,
-        unnest(generate_series(start_ns // 3600000000000, (end_ns - 1) // 3600000000000))
-            as hour_id
-    from int_hold
-),
-
-run_hour_of as (
+with run_hour_of as (
     select
         run_id,
         gpu_uuid,
@@ -35,17 +24,23 @@ run_hour_of as (
     from int_activity_run
 )
 
-select distinct
+select
     hold.hold_id,
     run.run_id,
     hold.gpu_uuid,
     run.activity,
-    greatest(hold.start_ns, run.start_ns) as start_ns,
-    least(hold.end_ns, run.end_ns) as end_ns,
+    min(greatest(hold.start_ns, run.start_ns)) as start_ns,
+    max(least(hold.end_ns, run.end_ns)) as end_ns,
     run.min_fb_used_bytes
-from hold_hour as hold
+from int_hold_hour as hold
 inner join run_hour_of as run
     on hold.gpu_uuid = run.gpu_uuid
     and hold.hour_id = run.hour_id
     and run.start_ns < hold.end_ns
     and run.end_ns > hold.start_ns
+group by
+    hold.hold_id,
+    run.run_id,
+    hold.gpu_uuid,
+    run.activity,
+    run.min_fb_used_bytes

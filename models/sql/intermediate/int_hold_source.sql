@@ -17,17 +17,6 @@ with sample_hour as (
         start_ns,
         end_ns
     from int_sample
-),
-
-hold_hour as (
-    select
-        hold_id,
-        gpu_uuid,
-        start_ns,
-        end_ns,
-        unnest(generate_series(start_ns // 3600000000000, (end_ns - 1) // 3600000000000))
-            as hour_id
-    from int_hold
 )
 
 select
@@ -36,7 +25,7 @@ select
     'telemetry' as source,
     sample.source_file,
     count(*) as row_count
-from hold_hour as hold
+from int_hold_hour as hold
 inner join sample_hour as sample
     on hold.gpu_uuid = sample.gpu_uuid
     and hold.hour_id = sample.hour_id

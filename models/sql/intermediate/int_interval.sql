@@ -3,215 +3,32 @@ purpose: every interval that decides a bucket, per GPU.
     Kinds whose intervals never overlap on one GPU carry an id (bundle, hour, hold, idle run);
     the others count with 1.
 grain: one row per GPU, kind and interval; equal rows may repeat
-keys: interval_no
+keys: source, interval_no
 columns:
-    interval_no | BIGINT | - | number of the interval in this run
+    source | VARCHAR | - | place or hold: the model that it comes from
+    interval_no | BIGINT | - | number of the interval in that model
     gpu_uuid | VARCHAR | - | GPU
     kind | VARCHAR | - | what the interval says
     id | BIGINT | - | id of the thing, or 1
     start_ns | BIGINT | ns | start, epoch
     end_ns | BIGINT | ns | end, epoch, exclusive
 */
-with hour_of as (
-    select
-        gpu_uuid,
-        unnest(generate_series(start_ns // 3600000000000, (end_ns - 1) // 3600000000000))
-            as hour_id
-    from int_bundle_gpu
-),
-
-event as (
-    select
-        gpu.gpu_uuid,
-        event.is_hard,
-        event.sub,
-        greatest(event.start_ns, gpu.start_ns) as start_ns,
-        least(event.end_ns, gpu.end_ns) as end_ns
-    from stg_node_event as event
-    inner join int_bundle_gpu as gpu
-        on event.cluster = gpu.cluster
-        and event.node = gpu.node
-        and (event.gpu_uuid is null or event.gpu_uuid = gpu.gpu_uuid)
-        and event.start_ns < gpu.end_ns
-        and event.end_ns > gpu.start_ns
-),
-
-scheduler as (
-    select
-        gpu.gpu_uuid,
-        read.is_cut,
-        greatest(read.start_ns, gpu.start_ns) as start_ns,
-        least(read.end_ns, gpu.end_ns) as end_ns
-    from stg_source_coverage as read
-    inner join int_bundle_gpu as gpu
-        on read.source = 'scheduler'
-        and (read.cluster is null or read.cluster = gpu.cluster)
-        and (read.node is null or read.node = gpu.node)
-        and read.start_ns < gpu.end_ns
-        and read.end_ns > gpu.start_ns
-    union all
-    select
-        gpu.gpu_uuid,
-        true as is_cut,
-        greatest(blind.start_ns, gpu.start_ns) as start_ns,
-        least(blind.end_ns, gpu.end_ns) as end_ns
-    from int_blind_node as blind
-    inner join int_bundle_gpu as gpu
-        on blind.cluster = gpu.cluster
-        and (blind.node is null or blind.node = gpu.node)
-        and blind.start_ns < gpu.end_ns
-        and blind.end_ns > gpu.start_ns
-),
-
-save as (
-    select
-        hold.gpu_uuid,
-        greatest(saved.start_ns, hold.start_ns) as start_ns,
-        least(saved.end_ns, hold.end_ns) as end_ns
-    from stg_checkpoint as saved
-    inner join int_hold as hold
-        on saved.job_id = hold.job_id
-        and saved.attempt = hold.attempt
-        and (saved.cluster is null or saved.cluster = hold.cluster)
-        and saved.start_ns < hold.end_ns
-        and saved.end_ns > hold.start_ns
-    where saved.is_blocking
-),
-
-policy as (
-    select
-        gpu.gpu_uuid,
-        policy.kind,
-        greatest(policy.start_ns, gpu.start_ns) as start_ns,
-        least(policy.end_ns, gpu.end_ns) as end_ns
-    from stg_policy_window as policy
-    inner join int_bundle_gpu as gpu
-        on policy.kind in ('maintenance', 'reserve')
-        and (policy.cluster is null or policy.cluster = gpu.cluster)
-        and (policy.node is null or policy.node = gpu.node)
-        and policy.start_ns < gpu.end_ns
-        and policy.end_ns > gpu.start_ns
-    union all
-    select
-        hold.gpu_uuid,
-        policy.kind,
-        greatest(policy.start_ns, hold.start_ns) as start_ns,
-        least(policy.end_ns, hold.end_ns) as end_ns
-    from stg_policy_window as policy
-    inner join int_hold as hold
-        on policy.kind in ('exempt_idle', 'dispute')
-        and (policy.cluster is null or policy.cluster = hold.cluster)
-        and (policy.node is null or policy.node = hold.node)
-        and (policy.account is null or policy.account = hold.account)
-        and (policy.job_id is null or policy.job_id = hold.job_id)
-        and policy.start_ns < hold.end_ns
-        and policy.end_ns > hold.start_ns
-),
-
-gathered as (
-    select gpu_uuid, 'bundle' as kind, bundle_id as id, start_ns, end_ns
-    from int_bundle_gpu
-    union all
-    select distinct
-        gpu_uuid,
-        'hour' as kind,
-        hour_id as id,
-        hour_id * 3600000000000 as start_ns,
-        (hour_id + 1) * 3600000000000 as end_ns
-    from hour_of
-    union all
-    select gpu_uuid, 'hold' as kind, hold_id as id, start_ns, end_ns
-    from int_hold
-    union all
-    select
-        gpu_uuid,
-        case when is_hard then 'down' else 'soft' end as kind,
-        1 as id,
-        start_ns,
-        end_ns
-    from event
-    union all
-    select gpu_uuid, sub as kind, 1 as id, start_ns, end_ns
-    from event
-    where sub is not null
-    union all
-    select
-        gpu_uuid,
-        case when is_cut then 'blind' else 'covered' end as kind,
-        1 as id,
-        start_ns,
-        end_ns
-    from scheduler
-    union all
-    select gpu_uuid, 'seen' as kind, 1 as id, start_ns, end_ns
-    from int_activity_run
-    union all
-    select gpu_uuid, 'idle' as kind, idle_id as id, start_ns, end_ns
-    from int_idle_run
-    union all
-    select gpu_uuid, 'never' as kind, 1 as id, start_ns, end_ns
-    from int_hold_fact
-    where is_never_touched
-    union all
-    select gpu_uuid, 'log' as kind, 1 as id, start_ns, end_ns
-    from int_hold_fact
-    where has_log
-    union all
-    select gpu_uuid, 'ended' as kind, 1 as id, last_step_ns as start_ns, end_ns
-    from int_hold_fact
-    where has_log
-    union all
-    select gpu_uuid, 'startup' as kind, 1 as id, start_ns, startup_end_ns as end_ns
-    from int_hold_fact
-    union all
-    select gpu_uuid, 'excess' as kind, 1 as id, excess_from_ns as start_ns, startup_end_ns as end_ns
-    from int_hold_fact
-    where excess_from_ns is not null
-    union all
-    select
-        hold.gpu_uuid,
-        'lost' as kind,
-        1 as id,
-        -- The restored record can be an earlier attempt's: before this one others held the GPU.
-        greatest(loss.lost_from_ns, hold.start_ns) as start_ns,
-        hold.end_ns
-    from int_interruption as loss
-    inner join int_hold as hold
-        on loss.cluster = hold.cluster
-        and loss.job_id = hold.job_id
-        and loss.attempt = hold.attempt
-    where loss.lost_from_ns is not null
-    union all
-    select
-        hold.gpu_uuid,
-        'lost_high' as kind,
-        1 as id,
-        greatest(loss.high_from_ns, hold.start_ns) as start_ns,
-        hold.end_ns
-    from int_interruption as loss
-    inner join int_hold as hold
-        on loss.cluster = hold.cluster
-        and loss.job_id = hold.job_id
-        and loss.attempt = hold.attempt
-    where loss.high_from_ns is not null
-    union all
-    select gpu_uuid, 'save' as kind, 1 as id, start_ns, end_ns
-    from save
-    union all
-    select gpu_uuid, 'step' as kind, 1 as id, start_ns, end_ns
-    from int_step
-    union all
-    select gpu_uuid, kind, 1 as id, start_ns, end_ns
-    from policy
-)
-
 select
-    cast(row_number() over (order by gpu_uuid, kind, start_ns, end_ns, id) as bigint)
-        as interval_no,
+    'place' as source,
+    interval_no,
     gpu_uuid,
     kind,
-    cast(id as bigint) as id,
+    id,
     start_ns,
     end_ns
-from gathered
-where start_ns < end_ns
+from int_place_interval
+union all
+select
+    'hold' as source,
+    interval_no,
+    gpu_uuid,
+    kind,
+    id,
+    start_ns,
+    end_ns
+from int_hold_interval

@@ -28,130 +28,14 @@ checks:
     mfu_at_most_one | blocking | mfu_ratio is null or mfu_ratio <= 1
     ratios_at_most_one | warning | coalesce(tensor_active_ratio, 0) <= 1.05 and coalesce(sm_active_ratio, 0) <= coalesce(engine_active_ratio, 1) + 0.05
 */
-with scoped as (
-    select *, 'allocated' as scope
-    from int_activity
-    union all
-    select *, 'first_to_last_step' as scope
-    from int_activity
-    where is_window
-    union all
-    select *, 'in_steps' as scope
-    from int_activity
-    where is_step
-),
-
-format_of as (
-    select
-        hold_id,
-        max(dtype) as dtype
-    from int_step
-    group by hold_id
-),
-
-peak as (
-    select
-        hold.hold_id,
-        gpu_peak.peak_flop_s
-    from int_hold as hold
-    cross join run_setting as setting
-    inner join format_of
-        on hold.hold_id = format_of.hold_id
-    inner join gpu_peak
-        on hold.gpu_model = gpu_peak.gpu_model
-        and coalesce(format_of.dtype, setting.mfu_dtype) = gpu_peak.dtype
-),
-
-work as (
-    select
-        hold_id,
-        start_ns // 3600000000000 as hour_id,
-        cast(sum(model_flops) as decimal(38, 0)) as model_flops
-    from int_step
-    group by
-        hold_id,
-        start_ns // 3600000000000
-),
-
-timed as (
-    select
-        hour_of.month,
-        hold.team,
-        hold.cluster,
-        hold.job_id,
-        hold.attempt,
-        hold.rank,
-        hold.rank_count,
-        scoped.hold_id,
-        scoped.scope,
-        cast(sum(total_ns) as bigint) as total_ns,
-        cast(sum(observed_ns) as bigint) as observed_ns,
-        cast(sum(gpu_util_ns) as bigint) as gpu_util_ns,
-        cast(sum(gpu_util_sum) as decimal(38, 0)) as gpu_util_sum,
-        cast(sum(engine_sum) as decimal(38, 0)) as engine_sum,
-        cast(sum(sm_ns) as bigint) as sm_ns,
-        cast(sum(sm_sum) as decimal(38, 0)) as sm_sum,
-        cast(sum(occupancy_ns) as bigint) as occupancy_ns,
-        cast(sum(occupancy_sum) as decimal(38, 0)) as occupancy_sum,
-        cast(sum(tensor_ns) as bigint) as tensor_ns,
-        cast(sum(tensor_sum) as decimal(38, 0)) as tensor_sum,
-        cast(sum(dram_ns) as bigint) as dram_ns,
-        cast(sum(dram_sum) as decimal(38, 0)) as dram_sum
-    from scoped
-    inner join int_hold as hold
-        on scoped.hold_id = hold.hold_id
-    inner join run_hour as hour_of
-        on scoped.hour_id = hour_of.hour_id
-    group by
-        hour_of.month,
-        hold.team,
-        hold.cluster,
-        hold.job_id,
-        hold.attempt,
-        hold.rank,
-        hold.rank_count,
-        scoped.hold_id,
-        scoped.scope
-),
-
-worked as (
-    select
-        hour_of.month,
-        work.hold_id,
-        cast(sum(work.model_flops) as decimal(38, 0)) as model_flops
-    from work
-    inner join run_hour as hour_of
-        on work.hour_id = hour_of.hour_id
-    group by
-        hour_of.month,
-        work.hold_id
-),
-
-per_hold as (
-    select
-        timed.*,
-        worked.model_flops,
-        -- ns x (FLOP/s)/1e9 is FLOP exactly: every peak of the seed is a multiple of 1e9.
-        cast(
-            cast(timed.total_ns as decimal(20, 0))
-            * cast(peak.peak_flop_s // 1000000000 as decimal(18, 0)) as decimal(38, 0)
-        ) as peak_flops
-    from timed
-    left join worked
-        on timed.month = worked.month
-        and timed.hold_id = worked.hold_id
-    left join peak
-        on timed.hold_id = peak.hold_id
-),
-
 -- One row per rank, one per attempt, one per team, by the same sums.
-level as (
+with level as (
     select month, team, cluster, job_id, attempt, rank, scope, hold_id as member
-    from per_hold
+    from int_ladder_hold
     where rank_count > 1
     union all
     select month, team, cluster, job_id, attempt, cast(null as bigint), scope, hold_id
-    from per_hold
+    from int_ladder_hold
     union all
     select
         month,
@@ -162,7 +46,7 @@ level as (
         cast(null as bigint),
         scope,
         hold_id
-    from per_hold
+    from int_ladder_hold
 ),
 
 summed as (
@@ -194,7 +78,7 @@ summed as (
             sum(case when hold.model_flops is not null then hold.peak_flops end) as decimal(38, 0)
         ) as peak_flops
     from level
-    inner join per_hold as hold
+    inner join int_ladder_hold as hold
         on level.month = hold.month
         and level.member = hold.hold_id
         and level.scope = hold.scope
