@@ -29,6 +29,12 @@ SETTINGS: dict[str, tuple[str, Decimal]] = {
     "memory_held_gib": ("memory_held_bytes", Decimal(1024**3)),
 }
 _MJ_PER_KWH = Decimal(3_600_000_000)
+#: Number formats whose peak is known (models/seeds/gpu_peak.csv).
+MFU_DTYPES = ("bf16", "fp16", "fp8", "tf32", "fp32")
+#: No setting is larger in its column's unit: sums and products with times stay in 64 bits.
+_LARGEST = Decimal(10**18)
+_LARGEST_USD_PER_KWH = Decimal(10**6)
+_MOST_THREADS = 4096
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,9 @@ def load_config(path: Path) -> Config:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(f"{path}: two sources are called {twice[0]}. Give each its own `name`.")
-    threads = warehouse.get("threads")
+    memory_limit = _text(
+        warehouse.get("memory_limit", "3GB"), f"{path} [warehouse]", "memory_limit", "3GB"
+    )
     return Config(
         path=path.resolve(),
         folder=folder,
@@ -123,25 +131,31 @@ def load_config(path: Path) -> Config:
         sources=sources,
         policies=tuple(_tables(raw, "policy", path)),
         settings=_settings(_table(raw, "settings", path), path),
-        memory_limit=str(warehouse.get("memory_limit", "3GB")),
-        threads=int(threads) if threads is not None else None,
+        memory_limit=memory_limit,
+        threads=_threads(warehouse.get("threads"), path),
     )
 
 
 def _source(raw: dict[str, Any], number: int, path: Path) -> Source:
     where = f"{path} [[source]] number {number}"
     kind = raw.get("kind")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{where}: kind is {kind!r}; kinds are {', '.join(KINDS)}.")
-    name = raw.get("name", kind)
+    name = _text(raw.get("name", kind), where, "name", kind)
+    cluster = raw.get("cluster")
+    if cluster is not None:
+        cluster = _text(cluster, f"{where} ({name})", "cluster", "CLUSTER")
     files = raw.get("files")
-    if not isinstance(files, list) or not files or not all(isinstance(f, str) for f in files):
-        raise ConfigError(f'{where} ({name}): write `files = ["PATTERN", ...]`.')
+    if not isinstance(files, list) or not files or not all(map(_is_pattern, files)):
+        raise ConfigError(
+            f'{where} ({name}): files is {_shown(files)}; write `files = ["PATTERN", ...]`, each '
+            "pattern the path of a file."
+        )
     return Source(
         kind=kind,
-        name=str(name),
+        name=name,
         patterns=tuple(files),
-        cluster=raw.get("cluster"),
+        cluster=cluster,
         covers=_covers(raw.get("covers"), f"{where} ({name})"),
         options={key: _plain(value) for key, value in raw.items() if key not in _RESERVED},
     )
@@ -176,24 +190,71 @@ def _settings(raw: dict[str, Any], path: Path) -> dict[str, int | str | Decimal 
     found: dict[str, int | str | Decimal | None] = {}
     for name, value in raw.items():
         if name == "mfu_dtype":
-            found[name] = str(value)
+            if value not in MFU_DTYPES:
+                raise ConfigError(
+                    f"{path} [settings] mfu_dtype: is {_shown(value)}; write one of "
+                    + ", ".join(f'"{known}"' for known in MFU_DTYPES)
+                    + "."
+                )
+            found[name] = value
             continue
-        number = _number(value, f"{path} [settings] {name}")
+        where = f"{path} [settings] {name}"
         if name == "energy_usd_per_kwh":
+            number = _number(value, where, _LARGEST_USD_PER_KWH)
             found["energy_usd_per_mj"] = (number / _MJ_PER_KWH).quantize(Decimal(1).scaleb(-24))
         else:
             column, factor = SETTINGS[name]
+            number = _number(value, where, _LARGEST // factor)
             found[column] = int((number * factor).to_integral_value())
     return found
 
 
-def _number(value: object, where: str) -> Decimal:
+def _text(value: object, where: str, key: str, example: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(
+            f"{where}: {key} is {_shown(value)}; write text in quotes, such as "
+            f'`{key} = "{example}"`.'
+        )
+    return value
+
+
+def _threads(value: object, path: Path) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_THREADS:
+        raise ConfigError(
+            f"{path} [warehouse]: threads is {_shown(value)}; write a whole number from 1 to "
+            f"{_MOST_THREADS}, such as `threads = 4`, or leave it out to use every core."
+        )
+    return value
+
+
+def _is_pattern(value: object) -> bool:
+    """True for a text that names something below a folder, which "", "." and "/" do not."""
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        return False
+    path = Path(value)
+    return bool(path.relative_to(path.anchor).parts)
+
+
+def _shown(value: object) -> str:
+    """A value about as it stands in the file."""
+    if value is None:
+        return "missing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, Decimal) else repr(value)
+
+
+def _number(value: object, where: str, largest: Decimal) -> Decimal:
     try:
         number = Decimal(str(value)) if not isinstance(value, bool) else Decimal("nan")
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite() or number < 0:
-        raise ConfigError(f"{where}: is {value!r}; expected a number that is not negative.")
+        raise ConfigError(f"{where}: is {_shown(value)}; expected a number that is not negative.")
+    if number > largest:
+        raise ConfigError(f"{where}: is {_shown(value)}; write a number up to {largest:f}.")
     return number
 
 
