@@ -291,7 +291,7 @@ def _cell(value: Any, type_: str) -> str | None:
     text = str(value)
     if type_ == "TIMESTAMP WITH TIME ZONE" and _CLOCK.fullmatch(text):
         return f"{DAY} {text}"
-    if type_ in {"BIGINT", "INTEGER"}:
+    if type_ in {"BIGINT", "INTEGER", "DECIMAL(38,0)"}:
         return _whole(text)
     if type_ == "DOUBLE" or type_.startswith("DECIMAL"):
         return text.replace("_", "")

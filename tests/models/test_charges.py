@@ -101,7 +101,7 @@ def test_a_line_of_a_gpu_resource_with_unknown_count_is_not_seen_and_has_no_time
         line_id | bucket          | payer_team | gpu_ns | method_id
         known   | billed_not_seen | language   | 0      | gpu_count_unknown
         plain   | billed_not_seen | unmapped   | 0      | gpu_count_unknown
-        credit  | billed_not_seen | unmapped   | 0      | gpu_count_unknown
+        credit  | non_gpu         | platform   | 0      | shared_to_platform
         tax     | non_gpu         | platform   | 0      | shared_to_platform
         other   | non_gpu         | platform   | 0      | shared_to_platform
         """,
@@ -357,3 +357,48 @@ def test_a_map_row_ends_before_its_valid_to() -> None:
     for until, team in (("10:00", "unmapped"), ("10:00:00.000001", "language")):
         name = f"kind | key | team | start_ns | end_ns\nbill_tag | nlp | language | 00:00 | {until}"
         expect("int_tag_team", {"stg_bill_line": lines, "stg_team_map": name}, f"team\n{team}\n")
+
+
+def test_a_gpu_line_without_a_resource_keeps_its_time_where_nothing_shows_it() -> None:
+    expect(
+        "int_charge_target",
+        {
+            "stg_bill_line": filled(
+                "line_id | gpu_count | billed_gpu_ns\nlost | 1 | 5\n",
+                charge_category="Usage", is_unused="false", pays_gpu="false", month="2026-11-01",
+            )
+        },
+        "line_id | bucket | payer_team | gpu_ns | method_id\n"
+        "lost | billed_not_seen | unmapped | 5 | resource_unknown\n",
+    )  # fmt: skip
+
+
+def test_a_disk_of_a_resource_that_other_lines_count_is_no_gpu() -> None:
+    """The hour after a machine was stopped its disk is billed on: nothing hides there."""
+    expect(
+        "int_charge_target",
+        {
+            "stg_bill_line": filled(
+                "line_id | start_ns | end_ns | pays_gpu | gpu_count | billed_gpu_ns\n"
+                "gpu | 09:00 | 10:00 | true | 1 | 1h\ndisk | 10:00 | 11:00 | false | | 0\n",
+                resource_id="i-1", charge_category="Usage", is_unused="false", month="2026-11-01",
+            ),
+            "stg_gpu_inventory": "gpu_uuid | resource_id\na | i-1\n",
+            "int_state": "bundle_id | row_no | gpu_ns\n1 | 1 | 1h\n",
+            "int_team_weight": "month | team | weight\n",
+        },
+        "line_id | bucket | method_id\ngpu | |\ndisk | non_gpu | shared_to_platform\n",
+    )  # fmt: skip
+
+
+def test_a_monthly_companion_weighs_once_and_not_in_each_of_its_bundles() -> None:
+    expect(
+        "int_team_weight",
+        {
+            "int_bundle_line": "bundle_id | line_id\n1 | g1\n2 | g2\n1 | disk\n2 | disk\n",
+            "int_bundle": filled("bundle_id | billed_gpu_ns\n1 | 99\n2 | 1\n", month="2026-11-01"),
+            "stg_bill_line": "line_id | effective_usd\ng1 | 99\ng2 | 1\ndisk | 100\n",
+            "int_state": "bundle_id | row_no | payer_team | gpu_ns\n1 | 1 | a | 99\n2 | 1 | b | 1\n",
+        },
+        "team | weight\na | 198_000_000\nb | 2_000_000\n",
+    )

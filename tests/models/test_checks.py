@@ -28,6 +28,13 @@ GOOD: dict[str, dict[str, Rows]] = {
         "int_in_step_split": "hold_id | hour_id | bucket | gpu_ns\n"
         "1 | 10 | compute | 9\n1 | 10 | gap_unknown | 6\n",
     },
+    "chk_invoice_in_one_file": {
+        "stg_bill_line": filled(
+            "line_id | invoice_id | source_file\na | I-1 | x.csv\nb | I-1 | x.csv\n"
+            "c | I-2 | y.csv\nd | | x.csv\ne | | y.csv\n",
+            issuer="cloud",
+        ),
+    },
     "chk_one_job_per_gpu": {
         "int_hold": filled(
             "hold_id | gpu_uuid | job_id | start_ns | end_ns\n"
@@ -38,6 +45,10 @@ GOOD: dict[str, dict[str, Rows]] = {
     "chk_one_place_per_gpu": {
         "int_bundle_gpu": "gpu_uuid | bundle_id | start_ns | end_ns\n"
         "a | 1 | 10:00 | 11:00\na | 2 | 11:00 | 12:00\nb | 3 | 10:00 | 12:00\n",
+    },
+    "chk_step_has_gpu": {
+        "stg_train_step": "job_id | rank | step\n1 | 0 | 1\n1 | 1 | 1\n1 | | 2\n9 | 7 | 1\n",
+        "int_hold": "hold_id | job_id | rank_count\n1 | 1 | 2\n2 | 1 | 2\n",
     },
     "chk_row_time": {
         "int_state": "bundle_id | row_no | gpu_ns\n1 | 1 | 60\n1 | 2 | 0\n",
@@ -71,6 +82,11 @@ BAD: list[tuple[str, str, Rows, int]] = [
     ),
     ("chk_in_step_sums", "int_in_step_split", "hold_id | hour_id | gpu_ns\n", 1),
     ("chk_in_step_sums", "int_in_step_split", "hold_id | hour_id | gpu_ns\n1 | 11 | 15\n", 2),
+    (
+        "chk_invoice_in_one_file", "stg_bill_line",
+        "line_id | invoice_id | source_file\na | I-1 | x.csv\nb | I-1 | x-copy.csv\n", 1,
+    ),
+    ("chk_step_has_gpu", "stg_train_step", "job_id | rank | step\n1 | 2 | 1\n1 | 2 | 2\n", 1),
     (
         "chk_one_job_per_gpu", "int_hold",
         "hold_id | gpu_uuid | start_ns | end_ns\n1 | a | 10:00 | 10:30:07.000000001\n"

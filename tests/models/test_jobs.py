@@ -409,3 +409,24 @@ def test_attempts_that_follow_on_one_gpu_in_the_same_second_are_two_holds() -> N
         2       | 2      | b    | 0    | 10:30:07 | 11:00
         """,
     )
+
+
+def test_a_node_that_the_inventory_does_not_know_is_one_that_it_calls_otherwise() -> None:
+    """Short name against full name: nothing is proven about GPUs whose node no job names."""
+    expect(
+        "int_blind_node",
+        {
+            "int_attempt": """
+            cluster|job_id|attempt|start_ns|end_ns|gpu_count|nodes
+            c1|7|0|10:00|11:00|1|[n1]
+            c1|8|0|10:00|11:00|1|[n2]
+            """,
+            "stg_gpu_inventory": """
+            gpu_uuid|cluster|node|gpu_index|start_ns|end_ns
+            a|c1|n1.dc1|0|00:00|23:00
+            b|c1|n2|0|00:00|23:00
+            c|c1|n2|1|00:00|23:00
+            """,
+        },
+        "job_id | node | is_elsewhere\n7 | n1 | true\n8 | n2 | false\n",
+    )

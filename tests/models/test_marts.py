@@ -136,7 +136,7 @@ def test_a_line_that_does_not_sum_fails_the_proof(parts: str, failed: list[str])
 
 
 def test_a_line_without_a_list_cost_reconciles_and_a_companion_bills_no_time() -> None:
-    line = [{**LINE[0], "list_usd": None, "pays_gpu": "false"}]
+    line = [{**LINE[0], "list_usd": None, "pays_gpu": "false", "billed_gpu_ns": "0"}]
     parts = filled("billed_usd | effective_usd | gpu_ns\n10 | 5 | 0\n", line_id="a")
     tables: dict[str, Rows] = {"stg_bill_line": line, "allocation": parts}
     assert failed_checks("recon_invoice", tables) == []
@@ -213,7 +213,7 @@ def test_without_proof_of_a_loss_the_point_is_zero_and_the_high_bound_all_in_ste
         {
             "int_interruption": filled(
                 f"interrupted_ns | lost_from_ns\n11:00:01.5 | {lost_from}\n", cluster="c1",
-                job_id="7", attempt="0",
+                job_id="7", attempt="0", next_attempt="1",
             ),
             "int_attempt": filled(
                 "state | team\nNODE_FAIL | x\n", cluster="c1", job_id="7", attempt="0"
@@ -227,6 +227,11 @@ def test_without_proof_of_a_loss_the_point_is_zero_and_the_high_bound_all_in_ste
                 "bucket | level1 | gpu_ns\nstartup | startup | 4\nstartup_excess | startup | 5\n",
                 cluster="c1", job_id="7", attempt="1",
             ),
+            "int_hold": filled("hold_id\n1\n", cluster="c1", job_id="7", attempt="0"),
+            # One nanosecond in this hour and one in the hour before: both count.
+            "int_labelled": "hold_id | is_lost_high | start_ns | end_ns\n"
+            "1 | true | 10:00 | 10:00:00.000000001\n1 | true | 09:00 | 09:00:00.000000001\n"
+            "1 | false | 11:00 | 12:00\n",
         },
         f"""
         interrupted_at | team | state     | lost_gpu_ns | lost_high_gpu_ns | restart_gpu_ns

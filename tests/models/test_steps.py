@@ -375,7 +375,7 @@ def fact(
                 f"job_id | attempt\n{cut}", source="steps", is_cut="true"
             ),
             "int_interruption": filled(
-                f"attempt | restored_step | method_id | cause\n{failure}", **ATTEMPT
+                f"next_attempt | restored_step | method_id | cause\n{failure}", attempt="0", **ATTEMPT
             ),
         },
         settings={"startup_allowance_ns": allowance},
@@ -478,12 +478,12 @@ def test_a_hold_shorter_than_the_allowance_is_startup_to_its_end() -> None:
 @pytest.mark.parametrize(
     ("failure", "first", "excess"),
     [
-        ("0 | 40 | restore_record | platform", 40, True),
-        ("0 | 40 | restore_record | platform", 41, True),
-        ("0 | 40 | save_record | platform", 41, True),
-        ("0 | 40 | restore_record | platform", 42, False),
-        ("0 | 40 | first_step | platform", 40, False),
-        ("0 | 40 | first_step | platform", 1, True),
+        ("1 | 40 | restore_record | platform", 40, True),
+        ("1 | 40 | restore_record | platform", 41, True),
+        ("1 | 40 | save_record | platform", 41, True),
+        ("1 | 40 | restore_record | platform", 42, False),
+        ("1 | 40 | first_step | platform", 40, False),
+        ("1 | 40 | first_step | platform", 1, True),
         ("", 41, False),
         ("", 1, True),
     ],
@@ -501,3 +501,32 @@ def test_steps_are_counted_and_their_last_end_is_known() -> None:
     row = fact(steps="1 | 10:05 | 10:06\n3 | 10:08 | 10:20\n2 | 10:06 | 10:30\n")
     assert row["step_count"] == 3
     assert (clock(row["first_step_ns"]), clock(row["last_step_ns"])) == ("10:05:00", "10:30:00")
+
+
+def test_a_log_without_ranks_is_shared_over_the_gpus_of_the_attempt() -> None:
+    expect(
+        "int_step",
+        {
+            "stg_train_step": "job_id|attempt|step|start_ns|end_ns|tokens|model_flops\n"
+            "7|0|1|10:00|10:01|100|7\n",
+            "int_attempt": "cluster|job_id|attempt|start_ns|end_ns\nc1|7|0|10:00|11:00\n",
+            "int_hold": "hold_id|cluster|job_id|attempt|rank|rank_count|start_ns|end_ns\n"
+            "1|c1|7|0|0|2|10:00|11:00\n2|c1|7|0|1|2|10:00|11:00\n",
+        },
+        "hold_id | tokens | model_flops\n1 | 50 | 3\n2 | 50 | 3\n",
+    )
+
+
+def test_an_attempt_that_never_started_does_not_hide_the_one_that_resumed() -> None:
+    expect(
+        "int_failure",
+        {
+            "int_attempt": """
+            cluster|job_id|attempt|start_ns|end_ns|is_running|state
+            c1|7|0|10:00|10:30|false|FAILED
+            c1|7|1|||false|CANCELLED
+            c1|7|2|11:00|12:00|false|COMPLETED
+            """
+        },
+        "attempt | next_attempt | next_start_ns\n0 | 2 | 11:00\n",
+    )

@@ -31,3 +31,4 @@ inner join stg_gpu_inventory as gpu
     on bundle.resource_id = gpu.resource_id
     and gpu.start_ns < bundle.end_ns
     and gpu.end_ns > bundle.start_ns
+    and gpu.end_ns > gpu.start_ns

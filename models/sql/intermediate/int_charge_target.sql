@@ -1,8 +1,9 @@
 /*
 purpose: where each line's money goes, with integer weights.
     A line that pays a GPU, and its companions, go to all rows of the bundle by their GPU-time. An
-    unused commitment and a GPU line whose count is unknown are one row. A line that pays no GPU
-    goes to the team of its tag, else to the teams by int_team_weight, else to the platform.
+    unused commitment, a GPU line without a resource and one whose count is unknown are one row.
+    A line that pays no GPU goes to the team of its tag, else to the teams by int_team_weight, else
+    to the platform.
 grain: one row per line and target
 keys: line_id, target_no
 columns:
@@ -34,10 +35,15 @@ with over_bundle as (
         and state.row_no = time_of.row_no
 ),
 
-resource as (
-    select distinct resource_id
-    from stg_gpu_inventory
-    where resource_id is not null
+-- GPU resources of which no line says how many GPUs it pays.
+uncounted as (
+    select distinct gpu.resource_id
+    from stg_gpu_inventory as gpu
+    left join int_bundle as bundle
+        on gpu.resource_id = bundle.resource_id
+    where
+        gpu.resource_id is not null
+        and bundle.resource_id is null
 ),
 
 alone as (
@@ -47,18 +53,18 @@ alone as (
         case
             when line.is_unused then 'commitment_unused'
             when
-                resource.resource_id is not null
-                and line.charge_category in ('Usage', 'Credit', 'Adjustment')
+                line.charge_category = 'Usage'
+                and (line.gpu_count > 0 or uncounted.resource_id is not null)
                 then 'billed_not_seen'
             else 'non_gpu'
         end as bucket,
         tag.team as tag_team,
-        case when line.is_unused then line.billed_gpu_ns else 0 end as gpu_ns
+        line.billed_gpu_ns as gpu_ns
     from stg_bill_line as line
     left join int_bundle_line as bundled
         on line.line_id = bundled.line_id
-    left join resource
-        on line.resource_id = resource.resource_id
+    left join uncounted
+        on line.resource_id = uncounted.resource_id
     left join int_tag_team as tag
         on line.bill_team = tag.bill_team
         and line.month = tag.month
@@ -90,6 +96,7 @@ target as (
         end as payer_team,
         case
             when alone.bucket = 'commitment_unused' then 'commitment_unused'
+            when alone.bucket = 'billed_not_seen' and alone.gpu_ns > 0 then 'resource_unknown'
             when alone.bucket = 'billed_not_seen' then 'gpu_count_unknown'
             when alone.tag_team is not null then 'shared_by_tag'
             when share.team is not null then 'shared_by_direct_cost'

@@ -1,5 +1,5 @@
 /*
-purpose: attempts that ended early and were not cancelled, with the attempt that came after
+purpose: attempts that ended early and were not cancelled, with the next that started
 grain: one row per attempt that ended early
 keys: cluster, job_id, attempt
 columns:
@@ -11,29 +11,37 @@ columns:
     next_attempt | BIGINT | - | the attempt after it, null where none started
     next_start_ns | BIGINT | ns | its start, epoch
 */
+with started as (
+    select
+        cluster,
+        job_id,
+        attempt,
+        end_ns,
+        is_running,
+        state,
+        lead(attempt) over (partition by cluster, job_id order by attempt) as next_attempt,
+        lead(start_ns) over (partition by cluster, job_id order by attempt) as next_start_ns
+    from int_attempt
+    where start_ns is not null
+)
+
 select
-    job.cluster,
-    job.job_id,
-    job.attempt,
-    job.end_ns as interrupted_ns,
+    cluster,
+    job_id,
+    attempt,
+    end_ns as interrupted_ns,
     case
-        when job.state in ('NODE_FAIL', 'BOOT_FAIL') then 'platform'
-        when job.state = 'PREEMPTED' then 'preemption'
-        when job.state in ('TIMEOUT', 'OUT_OF_MEMORY', 'DEADLINE') then 'own_code'
+        when state in ('NODE_FAIL', 'BOOT_FAIL') then 'platform'
+        when state = 'PREEMPTED' then 'preemption'
+        when state in ('TIMEOUT', 'OUT_OF_MEMORY', 'DEADLINE') then 'own_code'
         else 'unknown'
     end as cause,
-    later.attempt as next_attempt,
-    later.start_ns as next_start_ns
-from int_attempt as job
-left join int_attempt as later
-    on job.cluster = later.cluster
-    and job.job_id = later.job_id
-    and job.attempt + 1 = later.attempt
-    and later.start_ns is not null
+    next_attempt,
+    next_start_ns
+from started
 where
-    job.end_ns is not null
-    and not job.is_running
-    and job.state in (
+    not is_running
+    and state in (
         'FAILED', 'NODE_FAIL', 'BOOT_FAIL', 'PREEMPTED', 'REQUEUED', 'TIMEOUT',
         'OUT_OF_MEMORY', 'DEADLINE'
     )

@@ -103,7 +103,7 @@ fact as (
     left join int_interruption as failure
         on hold.cluster = failure.cluster
         and hold.job_id = failure.job_id
-        and hold.attempt - 1 = failure.attempt
+        and hold.attempt = failure.next_attempt
 )
 
 select

@@ -12,7 +12,8 @@ columns:
     attempt | BIGINT | - | attempt that ended early
     interrupted_ns | BIGINT | ns | its end, epoch
     cause | VARCHAR | - | platform, preemption, own_code or unknown, from the scheduler's state
-    next_start_ns | BIGINT | ns | start of the next attempt, null where there is none
+    next_attempt | BIGINT | - | the next attempt that started, null where there is none
+    next_start_ns | BIGINT | ns | its start, epoch
     restored_step | BIGINT | - | step j, null where nothing proves it
     lost_from_ns | BIGINT | ns | start of the lost work, null where no loss is proven
     high_from_ns | BIGINT | ns | earliest start that the records admit
@@ -61,6 +62,7 @@ select
     known.attempt,
     failed.interrupted_ns,
     failed.cause,
+    failed.next_attempt,
     failed.next_start_ns,
     known.restored_step,
     case

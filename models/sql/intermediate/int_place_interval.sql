@@ -35,6 +35,13 @@ event as (
         and event.end_ns > gpu.start_ns
 ),
 
+named as (
+    select distinct
+        cluster,
+        unnest(nodes) as node
+    from int_attempt
+),
+
 scheduler as (
     select
         gpu.gpu_uuid,
@@ -56,10 +63,16 @@ scheduler as (
         least(blind.end_ns, gpu.end_ns) as end_ns
     from int_blind_node as blind
     inner join int_bundle_gpu as gpu
-        on blind.cluster = gpu.cluster
-        and (blind.node is null or blind.node = gpu.node)
+        on (blind.cluster = gpu.cluster or gpu.cluster is null)
+        and (blind.node is null or blind.node = gpu.node or blind.is_elsewhere)
         and blind.start_ns < gpu.end_ns
         and blind.end_ns > gpu.start_ns
+    left join named
+        on gpu.cluster = named.cluster
+        and gpu.node = named.node
+    where
+        not blind.is_elsewhere
+        or named.node is null
 ),
 
 policy as (

@@ -30,7 +30,10 @@ with single as (
         *,
         row_number() over (
             partition by gpu_uuid, ts_ns
-            order by source_file, source_row
+            order by
+                case when engine_ppm is null then 1 else 0 end,
+                source_file,
+                source_row
         ) as pick
     from stg_gpu_sample
 ),

@@ -1,6 +1,7 @@
 /*
 purpose: logged steps on the GPU where they ran, clipped to the hold.
-    A log with ranks speaks for the GPU of that rank; one without speaks for the whole attempt.
+    A log with ranks speaks for the GPU of that rank; one without speaks for the whole attempt: each
+    of its GPUs gets an equal part of its tokens and FLOPs.
     A log without an attempt belongs to the attempt in which the step began.
 grain: one row per hold and step interval
 keys: hold_id, rank, step, start_ns
@@ -14,8 +15,8 @@ columns:
     step | BIGINT | - | number of the step
     start_ns | BIGINT | ns | start, epoch
     end_ns | BIGINT | ns | end, epoch, exclusive
-    tokens | BIGINT | tokens | tokens of this rank
-    model_flops | DECIMAL(38,0) | FLOP | model FLOPs of this rank
+    tokens | BIGINT | tokens | tokens of this GPU
+    model_flops | DECIMAL(38,0) | FLOP | model FLOPs of this GPU
     dtype | VARCHAR | - | number format
     source_file | VARCHAR | - | file
 */
@@ -56,8 +57,12 @@ select
     step.step,
     greatest(step.start_ns, hold.start_ns) as start_ns,
     least(step.end_ns, hold.end_ns) as end_ns,
-    step.tokens,
-    step.model_flops,
+    case when step.rank is null then step.tokens // hold.rank_count else step.tokens end as tokens,
+    case
+        when step.rank is null
+            then cast(cast(step.model_flops as hugeint) // hold.rank_count as decimal(38, 0))
+        else step.model_flops
+    end as model_flops,
     step.dtype,
     step.source_file
 from step_of as step

@@ -11,31 +11,36 @@ columns:
 checks:
     weight_positive | blocking | weight > 0
 */
-with bundle_cost as (
+with line_time as (
     select
-        line.bundle_id,
-        cast(sum(charge.effective_usd) as decimal(38, 12)) as effective_usd
+        line.line_id,
+        cast(sum(bundle.billed_gpu_ns) as decimal(38, 0)) as all_ns
     from int_bundle_line as line
-    inner join stg_bill_line as charge
-        on line.line_id = charge.line_id
-    group by line.bundle_id
+    inner join int_bundle as bundle
+        on line.bundle_id = bundle.bundle_id
+    group by line.line_id
 ),
 
+-- A companion of many bundles counts in each with its part only.
 row_cost as (
     select
         bundle.month,
         state.payer_team as team,
         cast(
-            cast(floor(greatest(cost.effective_usd, 0) * 1000000) as hugeint)
+            cast(floor(greatest(charge.effective_usd, 0) * 1000000) as hugeint)
             * cast(state.gpu_ns as hugeint)
-            // cast(bundle.billed_gpu_ns as hugeint) as decimal(38, 0)
+            // cast(line_time.all_ns as hugeint) as decimal(38, 0)
         ) as weight
-    from int_state as state
+    from int_bundle_line as line
+    inner join line_time
+        on line.line_id = line_time.line_id
+    inner join stg_bill_line as charge
+        on line.line_id = charge.line_id
     inner join int_bundle as bundle
-        on state.bundle_id = bundle.bundle_id
-    inner join bundle_cost as cost
-        on state.bundle_id = cost.bundle_id
-    where bundle.billed_gpu_ns > 0
+        on line.bundle_id = bundle.bundle_id
+    inner join int_state as state
+        on line.bundle_id = state.bundle_id
+    where line_time.all_ns > 0
 )
 
 select

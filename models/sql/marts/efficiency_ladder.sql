@@ -22,8 +22,8 @@ columns:
     mfu_ratio | DOUBLE | ratio | model FLOPs utilisation, null without steps or peak
     model_flops | DECIMAL(38,0) | FLOP | numerator of mfu_ratio
     peak_flops | DECIMAL(38,0) | FLOP | denominator of mfu_ratio
-    observed_ns | BIGINT | ns | GPU-time with a valid reading of the engine
-    total_ns | BIGINT | ns | GPU-time of the scope
+    observed_ns | DECIMAL(38,0) | ns | GPU-time with a valid reading of the engine
+    total_ns | DECIMAL(38,0) | ns | GPU-time of the scope
 checks:
     mfu_at_most_one | blocking | mfu_ratio is null or mfu_ratio <= 1
     ratios_at_most_one | warning | coalesce(tensor_active_ratio, 0) <= 1.05 and coalesce(sm_active_ratio, 0) <= coalesce(engine_active_ratio, 1) + 0.05
@@ -58,18 +58,18 @@ summed as (
         level.attempt,
         level.rank,
         level.scope,
-        cast(sum(hold.total_ns) as bigint) as total_ns,
-        cast(sum(hold.observed_ns) as bigint) as observed_ns,
-        cast(sum(hold.gpu_util_ns) as bigint) as gpu_util_ns,
+        cast(sum(hold.total_ns) as decimal(38, 0)) as total_ns,
+        cast(sum(hold.observed_ns) as decimal(38, 0)) as observed_ns,
+        cast(sum(hold.gpu_util_ns) as decimal(38, 0)) as gpu_util_ns,
         cast(sum(hold.gpu_util_sum) as decimal(38, 0)) as gpu_util_sum,
         cast(sum(hold.engine_sum) as decimal(38, 0)) as engine_sum,
-        cast(sum(hold.sm_ns) as bigint) as sm_ns,
+        cast(sum(hold.sm_ns) as decimal(38, 0)) as sm_ns,
         cast(sum(hold.sm_sum) as decimal(38, 0)) as sm_sum,
-        cast(sum(hold.occupancy_ns) as bigint) as occupancy_ns,
+        cast(sum(hold.occupancy_ns) as decimal(38, 0)) as occupancy_ns,
         cast(sum(hold.occupancy_sum) as decimal(38, 0)) as occupancy_sum,
-        cast(sum(hold.tensor_ns) as bigint) as tensor_ns,
+        cast(sum(hold.tensor_ns) as decimal(38, 0)) as tensor_ns,
         cast(sum(hold.tensor_sum) as decimal(38, 0)) as tensor_sum,
-        cast(sum(hold.dram_ns) as bigint) as dram_ns,
+        cast(sum(hold.dram_ns) as decimal(38, 0)) as dram_ns,
         cast(sum(hold.dram_sum) as decimal(38, 0)) as dram_sum,
         cast(
             sum(case when hold.peak_flops is not null then hold.model_flops end) as decimal(38, 0)

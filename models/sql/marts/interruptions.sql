@@ -25,8 +25,6 @@ with state as (
         job_id,
         attempt,
         cast(sum(case when bucket = 'lost_work' then gpu_ns else 0 end) as bigint) as lost_gpu_ns,
-        cast(sum(case when bucket = 'lost_work' then high_gpu_ns else 0 end) as bigint)
-            as lost_high_gpu_ns,
         cast(sum(case when bucket = 'lost_work' then billed_usd else 0 end) as decimal(38, 12))
             as lost_usd,
         cast(sum(case when level1 = 'startup' then gpu_ns else 0 end) as bigint)
@@ -39,6 +37,23 @@ with state as (
         cluster,
         job_id,
         attempt
+),
+
+-- The high bound may begin in an hour that has no lost work of its own.
+more as (
+    select
+        hold.cluster,
+        hold.job_id,
+        hold.attempt,
+        cast(sum(labelled.end_ns - labelled.start_ns) as bigint) as more_ns
+    from int_labelled as labelled
+    inner join int_hold as hold
+        on labelled.hold_id = hold.hold_id
+    where labelled.is_lost_high
+    group by
+        hold.cluster,
+        hold.job_id,
+        hold.attempt
 )
 
 select
@@ -56,7 +71,7 @@ select
     coalesce(own.lost_gpu_ns, 0) as lost_gpu_ns,
     case
         when loss.lost_from_ns is null then coalesce(own.in_step_gpu_ns, 0)
-        else coalesce(own.lost_high_gpu_ns, 0)
+        else coalesce(own.lost_gpu_ns, 0) + coalesce(more.more_ns, 0)
     end as lost_high_gpu_ns,
     coalesce(own.lost_usd, 0) as lost_usd,
     coalesce(later.startup_gpu_ns, 0) as restart_gpu_ns,
@@ -75,4 +90,8 @@ left join state as own
 left join state as later
     on loss.cluster = later.cluster
     and loss.job_id = later.job_id
-    and loss.attempt + 1 = later.attempt
+    and loss.next_attempt = later.attempt
+left join more
+    on loss.cluster = more.cluster
+    and loss.job_id = more.job_id
+    and loss.attempt = more.attempt

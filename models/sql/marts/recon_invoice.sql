@@ -49,10 +49,7 @@ select
         as effective_difference_usd,
     cast(line.list_usd - coalesce(allocated.list_usd, 0) as decimal(38, 12))
         as list_difference_usd,
-    case
-        when line.pays_gpu or line.is_unused then line.billed_gpu_ns
-        else 0
-    end as billed_gpu_ns,
+    line.billed_gpu_ns,
     coalesce(allocated.gpu_ns, 0) as partitioned_gpu_ns,
     line.source_file
 from stg_bill_line as line

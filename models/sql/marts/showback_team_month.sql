@@ -13,7 +13,7 @@ columns:
     tax_usd | DECIMAL(38,12) | USD | billed tax
     credit_usd | DECIMAL(38,12) | USD | billed credits, negative
     gpu_hours | DECIMAL(38,12) | GPU-h | billed GPU-time in hours, rounded
-    gpu_ns | BIGINT | ns | billed GPU-time
+    gpu_ns | DECIMAL(38,0) | ns | billed GPU-time
 checks:
     parts_sum_to_billed | blocking | direct_usd + shared_usd + tax_usd + credit_usd = billed_usd
 */
@@ -50,7 +50,7 @@ summed as (
         cast(sum(case when part = 'tax' then billed_usd else 0 end) as decimal(38, 12)) as tax_usd,
         cast(sum(case when part = 'credit' then billed_usd else 0 end) as decimal(38, 12))
             as credit_usd,
-        cast(sum(gpu_ns) as bigint) as gpu_ns
+        cast(sum(gpu_ns) as decimal(38, 0)) as gpu_ns
     from part
     group by
         month,

@@ -10,7 +10,7 @@ columns:
     bucket | VARCHAR | - | bucket
     waste_class | VARCHAR | - | strict, policy, step, overhead, unknown or useful
     cause | VARCHAR | - | whose doing it is
-    gpu_ns | BIGINT | ns | billed GPU-time
+    gpu_ns | DECIMAL(38,0) | ns | billed GPU-time
     gpu_hours | DECIMAL(38,12) | GPU-h | billed GPU-time in hours, rounded
     low_gpu_hours | DECIMAL(38,12) | GPU-h | low bound
     high_gpu_hours | DECIMAL(38,12) | GPU-h | high bound
@@ -21,7 +21,7 @@ columns:
     invoice_effective_usd | DECIMAL(38,12) | USD | effective cost of the whole month
     evidence_grade | VARCHAR | - | the worst grade of its rows
     measured_share_ratio | DOUBLE | ratio | measured_gpu_ns over gpu_ns, null where that is 0
-    measured_gpu_ns | BIGINT | ns | time whose bounds equal its point
+    measured_gpu_ns | DECIMAL(38,0) | ns | time whose bounds equal its point
 checks:
     time_not_negative | blocking | gpu_ns >= 0
 */
@@ -40,16 +40,16 @@ grouped as (
         bucket,
         waste_class,
         cause,
-        cast(sum(gpu_ns) as bigint) as gpu_ns,
-        cast(sum(low_gpu_ns) as bigint) as low_gpu_ns,
-        cast(sum(high_gpu_ns) as bigint) as high_gpu_ns,
+        cast(sum(gpu_ns) as decimal(38, 0)) as gpu_ns,
+        cast(sum(low_gpu_ns) as decimal(38, 0)) as low_gpu_ns,
+        cast(sum(high_gpu_ns) as decimal(38, 0)) as high_gpu_ns,
         cast(sum(billed_usd) as decimal(38, 12)) as billed_usd,
         cast(sum(effective_usd) as decimal(38, 12)) as effective_usd,
         cast(sum(list_usd) as decimal(38, 12)) as list_usd,
         min(evidence_grade) as evidence_grade,
         cast(
             sum(case when low_gpu_ns = gpu_ns and high_gpu_ns = gpu_ns then gpu_ns else 0 end)
-            as bigint
+            as decimal(38, 0)
         ) as measured_gpu_ns
     from gpu_hour_state
     group by

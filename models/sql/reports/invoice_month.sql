@@ -12,8 +12,8 @@ columns:
     allocated_usd | DECIMAL(38,12) | USD | billed cost of their allocation rows
     difference_usd | DECIMAL(38,12) | USD | billed less allocated: exactly 0
     wrong_lines | BIGINT | lines | lines whose dollars or GPU-time do not reconcile
-    billed_gpu_ns | BIGINT | ns | billed GPU-time
-    partitioned_gpu_ns | BIGINT | ns | GPU-time of the allocation rows
+    billed_gpu_ns | DECIMAL(38,0) | ns | billed GPU-time
+    partitioned_gpu_ns | DECIMAL(38,0) | ns | GPU-time of the allocation rows
 */
 select
     month,
@@ -27,8 +27,8 @@ select
     count(*) filter (
         where difference_usd <> 0 or billed_gpu_ns <> partitioned_gpu_ns
     ) as wrong_lines,
-    cast(sum(billed_gpu_ns) as bigint) as billed_gpu_ns,
-    cast(sum(partitioned_gpu_ns) as bigint) as partitioned_gpu_ns
+    cast(sum(billed_gpu_ns) as decimal(38, 0)) as billed_gpu_ns,
+    cast(sum(partitioned_gpu_ns) as decimal(38, 0)) as partitioned_gpu_ns
 from recon_invoice
 group by
     month,

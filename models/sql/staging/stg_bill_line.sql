@@ -2,7 +2,8 @@
 purpose: bill lines with their GPU count and billed GPU-time.
     billed_gpu_ns = round(quantity_h x GPUs x 3.6e12), not the length of the charge period.
     The GPU count is the line's own, else the instance type's of the seed; unknown stays null.
-    Only lines that lie in the time whose bill the run decides.
+    Only lines that lie in the time whose bill the run decides. A line of more than 2.5 million
+    GPU-hours is no usage of one resource: its time counts as unknown, its dollars stand.
 grain: one row per bill line
 keys: line_id
 columns:
@@ -57,7 +58,13 @@ timed as (
     select
         *,
         case
-            when charge_category = 'Usage' and gpu_count > 0 and quantity_hours > 0
+            when
+                charge_category = 'Usage'
+                and gpu_count > 0
+                and quantity_hours > 0
+                and quantity_hours <= 2500000
+                and gpu_count <= 1000000
+                and cast(quantity_hours as double) * cast(gpu_count as double) <= 2500000
                 then cast(round(quantity_hours * gpu_count * 3600000000000, 0) as bigint)
             else 0
         end as billed_gpu_ns
