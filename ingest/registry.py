@@ -42,7 +42,7 @@ class Kind:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("focus_csv", "ingest.bills.focus_csv", 1, "E0",
+        Kind("focus_csv", "ingest.bills.focus_csv", 2, "E0",
              "the bill: without it there is nothing to divide"),
         Kind("gpu_inventory", "ingest.inventory", 1, "E1",
              "which GPU each bill line pays: without it all GPU-time is billed_not_seen"),

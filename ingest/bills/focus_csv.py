@@ -1,7 +1,8 @@
 """FOCUS 1.0 to 1.4 bills as CSV (plain or gzip) -> bill_line, bill_snapshot.
 
 Columns are found by name, in any order and case; columns that a version or provider does not have
-read as null, as do empty cells and `NULL`. Costs are exact: the text's decimals, half-even at 12.
+read as null, as do empty cells and `NULL`. Costs are exact: the text's decimals, half-even at 12;
+a charge with a cost above 1e12 USD either way is a reject.
 The file is read twice: first to learn what a line alone does not show (its currency, its invoice's
 sums, which charges are equal), then to hand the charges on. Memory does not grow with the file,
 but for 8 bytes a charge.

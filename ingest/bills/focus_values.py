@@ -15,6 +15,8 @@ MONEY_CONTEXT = Context(prec=120, rounding=ROUND_HALF_EVEN)
 _PICO = Decimal("1e-12")
 _MICRO = Decimal("1e-6")
 _LIMIT = Decimal("1e26")
+#: No cost is larger: products of money and GPU-time in models stay in DECIMAL(38).
+MOST_USD = Decimal("1e12")
 #: Decimal() takes more than a bill may say: underscores, other scripts' digits, NaN, infinity.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?")
 
@@ -60,14 +62,19 @@ def decimal(text: str, step: Decimal = _PICO) -> Decimal:
 
 
 def money(values: Mapping[str, str | None], name: str) -> Decimal | None:
-    """A cost column in USD; null where the cell is; BadValue where it is no number."""
+    """A cost column in USD; null where the cell is; BadValue where it is no number or too large."""
     text = values.get(name)
     if text is None:
         return None
     try:
-        return decimal(text)
+        value = decimal(text)
     except ValueError as error:
         raise BadValue(f"{name}: {error}") from None
+    if abs(value) > MOST_USD:
+        raise BadValue(
+            f"{name}: {text!r} is too large; expected at most {MOST_USD:,f} USD either way"
+        )
+    return value
 
 
 def share_half_even(part: Decimal, of: Decimal, whole: Decimal) -> Decimal | None:
@@ -77,7 +84,8 @@ def share_half_even(part: Decimal, of: Decimal, whole: Decimal) -> Decimal | Non
         denominator = int(whole.scaleb(12))
         if denominator < 0:
             numerator, denominator = -numerator, -denominator
-        return _in_range(Decimal(_half_even(numerator, denominator)).scaleb(-12))
+        value = Decimal(_half_even(numerator, denominator)).scaleb(-12)
+        return value if abs(value) <= MOST_USD else None
 
 
 def _half_even(numerator: int, denominator: int) -> int:

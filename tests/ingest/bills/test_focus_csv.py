@@ -98,7 +98,8 @@ def test_a_charge_as_delivered(read: Read) -> None:
         ("0.1234567890135", "0.123456789014"),
         (" 55.04 ", "55.04"),
         ("-0.00", "0"),
-        ("9" * 26, "9" * 26),
+        ("1e12", "1" + "0" * 12),
+        ("-1000000000000", "-1" + "0" * 12),
     ],
 )
 def test_costs_are_exact(read: Read, text: str, value: str) -> None:
@@ -115,6 +116,9 @@ def test_costs_are_exact(read: Read, text: str, value: str) -> None:
         ({"BilledCost": "1_000"}, "no number"),
         ({"BilledCost": "１０"}, "no number"),
         ({"BilledCost": "1e27"}, "too large"),
+        ({"BilledCost": "1000000000000.01"}, "at most 1,000,000,000,000 USD"),
+        ({"EffectiveCost": "-1e13"}, "EffectiveCost: '-1e13' is too large; expected at most"),
+        ({"ListCost": "9" * 26}, "ListCost"),
         ({"ListCost": "a lot"}, "ListCost"),
         ({"BilledCost": ""}, "BilledCost is null"),
         ({"EffectiveCost": "NULL"}, "EffectiveCost is null"),
