@@ -41,7 +41,7 @@ def report(
     invoices = published.ask("report_invoices", month=month)
     places = dollar_places(sum(_column(invoices, "billed_usd"), Decimal(0)))
     yield Text(f"\n{month:%B %Y}", style="bold underline")
-    yield _invoices(invoices, places)
+    yield _invoices(invoices, places, published.ask("report_unread")[0]["records"])
     teams = published.ask("report_showback", month=month)
     names = [row["team"] for row in teams]
     effective = dict(zip(names, shown(_column(teams, "effective_usd"), places=places), strict=True))
@@ -72,7 +72,7 @@ def dollar_places(total_usd: Decimal) -> int:
     return 2 if abs(total_usd) >= SMALL_BILL_USD else 4
 
 
-def _invoices(rows: Sequence[Row], places: int) -> Group:
+def _invoices(rows: Sequence[Row], places: int, unread: int) -> Group:
     billed = shown(_column(rows, "billed_usd"), places=places)
     allocated = shown(_column(rows, "allocated_usd"), places=places)
     paid, parted = (_hours(_column(rows, f"{name}_gpu_ns")) for name in ("billed", "partitioned"))
@@ -89,12 +89,27 @@ def _invoices(rows: Sequence[Row], places: int) -> Group:
         usd(_sum(billed)), usd(_sum(allocated)), _exact(_sum(_column(rows, "difference_usd"))),
         f"{_sum(paid):,}", f"{_sum(parted):,}", f"{sum(row['wrong_lines'] for row in rows):,}",
     ))  # fmt: skip
-    return table(
-        "Reconciliation: every line of the bill is allocated to the last digit",
+    title = "Reconciliation: every line of the bill is allocated to the last digit"
+    if unread:
+        title = "Reconciliation: every line that was read is allocated to the last digit"
+    found = table(
+        title,
         ("issuer", "invoice", "charge", ">lines", ">billed USD", ">allocated USD", ">difference",
          ">billed GPU-h", ">parted GPU-h", ">wrong lines"),
         lines, total=True,
     )  # fmt: skip
+    if not unread:
+        return found
+    heading, *rest = found.renderables
+    return Group(heading, Text(_unread(unread), style="bold red"), *rest)
+
+
+def _unread(count: int) -> str:
+    records = "1 record" if count == 1 else f"{count:,} records"
+    return (
+        f'{records} of the bill could not be read (plumbline sql "select * from reject where '
+        "source = 'focus_csv'\"): what follows is not the whole invoice."
+    )
 
 
 def _showback(

@@ -244,6 +244,20 @@ def test_a_bill_without_any_gpu(tmp_path: Path) -> None:
     assert "Billed GPU-hours per team" not in text
 
 
+def test_a_bill_with_unread_lines_is_not_called_whole(tmp_path: Path, printed: str) -> None:
+    assert "Reconciliation: every line of the bill is allocated" in printed
+    assert "could not be read" not in printed
+    config = cluster(tmp_path, lines=[{}, {"BilledCost": "many"}])
+    done("run", config=config)
+    text = done("report", config=config).splitlines()
+    at = text.index("Reconciliation: every line that was read is allocated to the last digit")
+    assert text[at + 1] == (
+        '1 record of the bill could not be read (plumbline sql "select * from reject where source '
+        "= 'focus_csv'\"): what follows is not the whole invoice."
+    )
+    assert text[at + 2].startswith("issuer")
+
+
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     config = cluster(
         tmp_path,
