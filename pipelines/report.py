@@ -24,6 +24,7 @@ HOUR_PLACES = 4
 #: Below it a bill is shown to a hundredth of a cent: cents would hide all its parts.
 SMALL_BILL_USD = 100
 _HOUR_NS = 3_600_000_000_000
+_UNREAD = "plumbline sql \"select * from reject where source = 'focus_csv'\""
 _SCOPES = {
     "in_steps": "inside logged steps",
     "first_to_last_step": "from the first step to the last",
@@ -107,8 +108,8 @@ def _invoices(rows: Sequence[Row], places: int, unread: int) -> Group:
 def _unread(count: int) -> str:
     records = "1 record" if count == 1 else f"{count:,} records"
     return (
-        f'{records} of the bill could not be read (plumbline sql "select * from reject where '
-        "source = 'focus_csv'\"): what follows is not the whole invoice."
+        f"{records} of the bill could not be read ({_UNREAD}): what follows is not the whole "
+        "invoice."
     )
 
 
