@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipelines import months
 from pipelines.config import Config
+from pipelines.failures import explain
 from pipelines.landing import Landed, land
 from warehouse.catalog import CATALOG, write_catalog
 from warehouse.contracts import LANDING
@@ -104,7 +105,7 @@ def _month(
                 elif not result.passed:
                     outcome.warnings.append(result)
         if failed:
-            raise CheckFailed(_explain(month, failed))
+            raise CheckFailed(explain(month, failed))
         transaction.replace(
             "mart", key,
             (batch for name in contracts
@@ -128,15 +129,3 @@ def _remove_others(
         transaction.remove("mart", key)
         outcome.removed.append(key)
     transaction.commit()
-
-
-def _explain(month: date, failed: list[CheckResult]) -> str:
-    lines = [
-        f"{month:%Y-%m}: {len(failed)} blocking checks failed; nothing of this month was published "
-        "and what was published before stands."
-    ]
-    for result in failed:
-        lines.append(f"- {result.model}: {result.check}: {result.bad_rows} rows, such as")
-        lines.extend(f"    {row}" for row in result.sample[:3])
-    lines.append("Correct the source that these rows come from, then run again.")
-    return "\n".join(lines)

@@ -56,6 +56,7 @@ def command(settings: Settings, month: date | None) -> None:
 
 def summary(outcome: Outcome, config: Config) -> list[str]:
     """What a run did, in a few lines."""
+    from pipelines.failures import row_text
     from warehouse.catalog import CATALOG
 
     landed = outcome.landed
@@ -76,10 +77,9 @@ def summary(outcome: Outcome, config: Config) -> list[str]:
         )
         lines.extend(f"removed, since no bill line touches it: {key}" for key in outcome.removed)
         for result in outcome.warnings:
-            lines.append(
-                f"warning: {result.model}: {result.check}: {_count(result.bad_rows, 'row')}, "
-                f"such as {result.sample[:1]}"
-            )
+            such = f", such as {row_text(result.sample[0])}" if result.sample else ""
+            rows_text = _count(result.bad_rows, "row")
+            lines.append(f"warning: {result.model}: {result.check}: {rows_text}{such}")
     if not (outcome.built or outcome.unchanged):
         lines.append("no bill line has landed, so there is no month to divide: plumbline doctor")
     lines.append(f"published: {config.root / CATALOG}")

@@ -151,8 +151,13 @@ def test_a_bill_that_is_read_twice_stops_the_month(
         bill = folder / "bill" / "focus_2026-11.csv"
         shutil.copy(bill, bill.with_name("focus_2026-11-copy.csv"))
 
-    with pytest.raises(CheckFailed, match="stg_bill_line"):
+    with pytest.raises(CheckFailed, match="stg_bill_line") as error:
         spoiled(edit)
+    text = str(error.value)
+    assert "The same charge stands in two files of the bill. Remove one of them" in text
+    assert "more that follow from these" in text
+    assert text.count("\n- ") == 3
+    assert not set("{}") & set(text)
 
 
 def test_two_jobs_on_one_gpu_stop_the_month(

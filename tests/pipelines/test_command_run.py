@@ -75,6 +75,4 @@ def test_warnings_are_said(tmp_path: Path) -> None:
     config = load_config(cluster(tmp_path))
     warning = CheckResult("efficiency_ladder", "ratios", "warning", False, 2, [{"team": "a"}])
     outcome = Outcome(Landed(read=["a"], rows={"bill_line": 1}), warnings=[warning])
-    assert "warning: efficiency_ladder: ratios: 2 rows, such as [{'team': 'a'}]" in summary(
-        outcome, config
-    )
+    assert "warning: efficiency_ladder: ratios: 2 rows, such as team=a" in summary(outcome, config)
