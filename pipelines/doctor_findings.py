@@ -42,9 +42,15 @@ def _all(published: Published, now: datetime) -> Iterator[Finding]:
         return [_pair(row) for row in published.ask(question, **values)]
 
     yield Finding(
-        "bill lines whose GPU count or time is unknown", "missing", ask("doctor_gpu_count"),
-        "Their dollars stand in billed_not_seen with 0 GPU-h. Export SkuPriceDetails with GpuCount "
+        "bill lines whose GPU count, time or resource is unknown", "missing",
+        ask("doctor_gpu_count"),
+        "Their dollars stand in billed_not_seen. Export ResourceId, SkuPriceDetails with GpuCount "
         "and a quantity in hours, or add the type to the seed instance_type.",
+    )  # fmt: skip
+    yield Finding(
+        "billed resources that no inventory row names", "missing", ask("doctor_resources"),
+        "Add their GPUs to the inventory with this resource_id: until then all of it is "
+        "billed_not_seen.",
     )  # fmt: skip
     yield Finding(
         "rejected records, by file", "missing", ask("doctor_rejects"),

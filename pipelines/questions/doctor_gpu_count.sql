@@ -1,4 +1,4 @@
--- Lines on GPU resources that bought no known GPU-time: their dollars stand in billed_not_seen.
+-- Lines that pay GPUs and cannot be placed on one: their dollars stand in billed_not_seen.
 select
     concat(
         coalesce(line.instance_type, 'no instance type'), ' on ',
@@ -11,7 +11,7 @@ select
 from allocation as part
 inner join bill_line as line
     on part.line_id = line.line_id
-where part.method_id = 'gpu_count_unknown'
+where part.method_id in ('gpu_count_unknown', 'resource_unknown')
 group by
     line.instance_type,
     line.resource_id

@@ -398,7 +398,7 @@ def test_a_monthly_companion_weighs_once_and_not_in_each_of_its_bundles() -> Non
             "int_bundle_line": "bundle_id | line_id\n1 | g1\n2 | g2\n1 | disk\n2 | disk\n",
             "int_bundle": filled("bundle_id | billed_gpu_ns\n1 | 99\n2 | 1\n", month="2026-11-01"),
             "stg_bill_line": "line_id | effective_usd\ng1 | 99\ng2 | 1\ndisk | 100\n",
-            "int_state": "bundle_id | row_no | payer_team | gpu_ns\n1 | 1 | a | 99\n2 | 1 | b | 1\n",
+            "int_state": "bundle_id|row_no|payer_team|gpu_ns\n1 | 1 | a | 99\n2 | 1 | b | 1\n",
         },
         "team | weight\na | 198_000_000\nb | 2_000_000\n",
     )

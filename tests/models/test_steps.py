@@ -375,7 +375,8 @@ def fact(
                 f"job_id | attempt\n{cut}", source="steps", is_cut="true"
             ),
             "int_interruption": filled(
-                f"next_attempt | restored_step | method_id | cause\n{failure}", attempt="0", **ATTEMPT
+                f"next_attempt | restored_step | method_id | cause\n{failure}",
+                attempt="0", **ATTEMPT,
             ),
         },
         settings={"startup_allowance_ns": allowance},

@@ -149,7 +149,10 @@ def test_what_is_well_is_not_said(plain: Config) -> None:
 
 
 def test_a_gpu_count_that_nobody_knows(messy: Diagnosis) -> None:
-    assert rows(messy, "GPU count") == [("x9.huge on i-2", "1 lines, 20.00 USD")]
+    assert rows(messy, "GPU count") == [
+        ("p5.48xlarge on no resource", "1 lines, 20.00 USD"),
+        ("x9.huge on i-2", "1 lines, 20.00 USD"),
+    ]
 
 
 def test_instance_types_that_the_seed_does_not_know(messy: Diagnosis) -> None:

@@ -172,3 +172,19 @@ def test_lost_work_is_the_same_without_checkpoint_records(landed: tuple[Tables, 
         [row] = built.rows("select method_id, lost_high_gpu_ns, lost_gpu_ns from interruptions")
         assert row["method_id"] == "first_step"
         assert row["lost_high_gpu_ns"] > row["lost_gpu_ns"]
+
+
+@pytest.mark.parametrize("lost", ["gpu-node-0", "gpu-node-1"])
+@pytest.mark.parametrize("name", [None, "another-name"])
+def test_an_inventory_that_loses_a_nodes_name_makes_no_waste(
+    lost: str, name: str | None, landed: tuple[Tables, Config], strict: int
+) -> None:
+    tables, config = landed
+    inventory = tables["gpu_inventory"]
+    rows = [
+        {**row, "node": name if row["node"] == lost else row["node"]}
+        for row in inventory.to_pylist()
+    ]
+    less = {**tables, "gpu_inventory": pa.Table.from_pylist(rows, schema=inventory.schema)}
+    with whole(less, WINDOW, **config.settings) as built:
+        assert_sound(built, strict)
