@@ -27,11 +27,15 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Landed:
-    """What ingest did: files read, left as they were and forgotten; rows and rejects by table."""
+    """What ingest did: files read, left as they were and forgotten; rows and rejects by table.
+
+    `empty` are the sources of which no file is there.
+    """
 
     read: list[str] = field(default_factory=list)
     unchanged: int = 0
     forgotten: list[str] = field(default_factory=list)
+    empty: list[Source] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -47,7 +51,7 @@ def land(config: Config, store: Store, transaction: Transaction, *, progress: Pr
     before = store.units("landing")
     wanted: set[str] = set()
     pending = 0
-    for key, file, source in _files(config):
+    for key, file, source in _files(config, done):
         wanted.add(key)
         setup = _setup(file, source)
         stat = Path(file.path).stat()
@@ -84,9 +88,12 @@ def land(config: Config, store: Store, transaction: Transaction, *, progress: Pr
     return done
 
 
-def _files(config: Config) -> Iterator[tuple[str, SourceFile, Source]]:
+def _files(config: Config, done: Landed) -> Iterator[tuple[str, SourceFile, Source]]:
     for source in config.sources:
-        for file in config.files(source):
+        files = config.files(source)
+        if not files:
+            done.empty.append(source)
+        for file in files:
             yield f"{source.kind}/{source.name}/{file.name}", file, source
 
 

@@ -80,6 +80,10 @@ def summary(outcome: Outcome, config: Config) -> list[str]:
             such = f", such as {row_text(result.sample[0])}" if result.sample else ""
             rows_text = _count(result.bad_rows, "row")
             lines.append(f"warning: {result.model}: {result.check}: {rows_text}{such}")
+    lines.extend(
+        f"source {source.name}: no file fits {', '.join(source.patterns)}"
+        for source in landed.empty
+    )
     if not (outcome.built or outcome.unchanged):
         lines.append("no bill line has landed, so there is no month to divide: plumbline doctor")
     lines.append(f"published: {config.root / CATALOG}")

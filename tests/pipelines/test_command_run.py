@@ -71,6 +71,16 @@ def test_a_month_without_a_bill_is_an_error(tmp_path: Path) -> None:
     assert "2026-11 built" in done("run", config=config)
 
 
+def test_a_source_without_a_file_is_said(tmp_path: Path) -> None:
+    config = cluster(tmp_path)
+    more = '[[source]]\nkind = "focus_csv"\nname = "aws"\nfiles = ["aws/*.csv", "a.csv"]\n'
+    config.write_text(config.read_text() + more)
+    first, second = done("run", config=config), done("run", config=config)
+    for text in (first, second):
+        assert "source aws: no file fits aws/*.csv, a.csv" in text.splitlines()
+        assert text.count("no file fits") == 1
+
+
 def test_warnings_are_said(tmp_path: Path) -> None:
     config = load_config(cluster(tmp_path))
     warning = CheckResult("efficiency_ladder", "ratios", "warning", False, 2, [{"team": "a"}])
