@@ -85,7 +85,7 @@ def summary(outcome: Outcome, config: Config) -> list[str]:
         for source in landed.empty
     )
     if not (outcome.built or outcome.unchanged):
-        lines.append("no bill line has landed, so there is no month to divide: plumbline doctor")
+        lines.append("no bill line touches a month to build: plumbline doctor")
     lines.append(f"published: {config.root / CATALOG}")
     return lines
 
