@@ -538,3 +538,24 @@ def test_rows_that_speak_for_a_hold_are_counted_by_hour_and_file() -> None:
         {H0 + 10} | checkpoints | saves       | 1
         """,
     )  # fmt: skip
+
+
+def test_a_step_without_flops_makes_the_mfu_unknown_and_not_lower() -> None:
+    for flops, expected in (("7000000000", "7000000000"), ("", "")):
+        expect(
+            "int_ladder_hold",
+            {
+                "int_activity": filled(
+                    "is_window | is_step | total_ns\ntrue | true | 1h\n",
+                    hold_id="1", hour_id=f"{H0 + 9}", bundle_id="1",
+                ),
+                "int_hold": "hold_id | cluster | job_id | attempt\n1 | c1 | 7 | 0\n",
+                "int_step": "hold_id | step | start_ns | model_flops\n"
+                f"1 | 1 | 09:00 | 0\n1 | 2 | 09:10 | {flops}\n",
+            },
+            "scope | model_flops\n"
+            + "".join(
+                f"{scope} | {expected}\n"
+                for scope in ("allocated", "first_to_last_step", "in_steps")
+            ),
+        )  # fmt: skip

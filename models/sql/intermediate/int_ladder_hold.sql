@@ -26,7 +26,7 @@ columns:
     tensor_sum | DECIMAL(38,0) | 1e-6 ns | reading x time
     dram_ns | BIGINT | ns | time with a valid reading
     dram_sum | DECIMAL(38,0) | 1e-6 ns | reading x time
-    model_flops | DECIMAL(38,0) | FLOP | model FLOPs of its steps, null without steps
+    model_flops | DECIMAL(38,0) | FLOP | model FLOPs of its steps, null where any step has none
     peak_flops | DECIMAL(38,0) | FLOP | dense peak over the scope's time, null where not known
 */
 with scoped as (
@@ -67,7 +67,10 @@ work as (
     select
         hold_id,
         start_ns // 3600000000000 as hour_id,
-        cast(sum(model_flops) as decimal(38, 0)) as model_flops
+        -- Steps without FLOPs are not steps of 0 FLOPs: a part would be an MFU that is too low.
+        case
+            when count(model_flops) = count(*) then cast(sum(model_flops) as decimal(38, 0))
+        end as model_flops
     from int_step
     group by
         hold_id,
@@ -119,7 +122,10 @@ worked as (
     select
         hour_of.month,
         work.hold_id,
-        cast(sum(work.model_flops) as decimal(38, 0)) as model_flops
+        case
+            when count(work.model_flops) = count(*)
+                then cast(sum(work.model_flops) as decimal(38, 0))
+        end as model_flops
     from work
     inner join run_hour as hour_of
         on work.hour_id = hour_of.hour_id
