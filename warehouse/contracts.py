@@ -14,64 +14,39 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-TIME = pa.timestamp("us", tz="UTC")
-MONEY = pa.decimal128(38, 12)
-TEXT = pa.string()
-LONG = pa.int64()
-RATIO = pa.float32()
-BOOL = pa.bool_()
-TEXTS = pa.list_(pa.string())
+from warehouse.contract import (
+    BOOL,
+    FILE,
+    LONG,
+    MONEY,
+    RATIO,
+    ROW,
+    TEXT,
+    TEXTS,
+    TIME,
+    Column,
+    Contract,
+    optional,
+    required,
+)
+from warehouse.trace_contracts import TRACE_TABLES
 
-
-@dataclass(frozen=True)
-class Column:
-    """One column: Arrow type, unit ('' where none applies), meaning, whether null is allowed."""
-
-    name: str
-    type: pa.DataType
-    unit: str
-    meaning: str
-    nullable: bool = True
-
-
-@dataclass(frozen=True)
-class Contract:
-    """One landing table.
-
-    `key` identifies a row within the table. `time` names the column whose UTC day decides the
-    partition of a row (None: one partition for the whole source file). `order` is the sort order
-    of each file; it ends in a unique key, so that equal input gives equal bytes.
-    """
-
-    name: str
-    version: int
-    grain: str
-    key: tuple[str, ...]
-    order: tuple[str, ...]
-    columns: tuple[Column, ...]
-    time: str | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema, in declared order, with units and meanings as field metadata."""
-        return pa.schema(
-            [
-                pa.field(c.name, c.type, c.nullable, {"unit": c.unit, "meaning": c.meaning})
-                for c in self.columns
-            ]
-        )
-
-
-def _c(name: str, type_: pa.DataType, unit: str, meaning: str) -> Column:
-    return Column(name, type_, unit, meaning)
-
-
-def _k(name: str, type_: pa.DataType, unit: str, meaning: str) -> Column:
-    return Column(name, type_, unit, meaning, nullable=False)
-
-
-_FILE = _k("source_file", TEXT, "", "path of the source file, relative to the configuration")
-_ROW = _k("source_row", LONG, "", "line (text) or record number in the file, from 1")
+__all__ = [
+    "BOOL",
+    "LANDING",
+    "LONG",
+    "MONEY",
+    "RATIO",
+    "SAMPLE_FIELDS",
+    "TEXT",
+    "TEXTS",
+    "TIME",
+    "Batch",
+    "Batches",
+    "Column",
+    "Contract",
+    "SourceFile",
+]
 
 BILL_LINE = Contract(
     "bill_line",
@@ -80,60 +55,64 @@ BILL_LINE = Contract(
     ("line_id",),
     ("charge_period_start", "line_id"),
     (
-        _k(
+        required(
             "line_id",
             TEXT,
             "",
             "hash of the charge's content and of its ordinal among equal charges",
         ),
-        _k("source", TEXT, "", "name of the source in the configuration"),
-        _c("issuer", TEXT, "", "InvoiceIssuerName"),
-        _c("invoice_id", TEXT, "", "InvoiceId; unique only together with issuer"),
-        _c("billing_account_id", TEXT, "", "BillingAccountId"),
-        _c("sub_account_id", TEXT, "", "SubAccountId"),
-        _c("billing_period_start", TIME, "UTC", "BillingPeriodStart"),
-        _c("billing_period_end", TIME, "UTC", "BillingPeriodEnd, exclusive"),
-        _k("charge_period_start", TIME, "UTC", "ChargePeriodStart"),
-        _k("charge_period_end", TIME, "UTC", "ChargePeriodEnd, exclusive"),
-        _k("charge_category", TEXT, "", "Usage, Purchase, Tax, Credit or Adjustment"),
-        _c("charge_class", TEXT, "", "Correction or null"),
-        _c("charge_description", TEXT, "", "ChargeDescription"),
-        _c("charge_frequency", TEXT, "", "One-Time, Recurring or Usage-Based"),
-        _c("service_name", TEXT, "", "ServiceName"),
-        _c("service_category", TEXT, "", "ServiceCategory"),
-        _c("sku_id", TEXT, "", "SkuId"),
-        _c("sku_meter", TEXT, "", "SkuMeter"),
-        _c("region_id", TEXT, "", "RegionId"),
-        _c("resource_id", TEXT, "", "ResourceId; ties the charge to gpu_inventory"),
-        _c("resource_name", TEXT, "", "ResourceName"),
-        _c("resource_type", TEXT, "", "ResourceType"),
-        _c(
+        required("source", TEXT, "", "name of the source in the configuration"),
+        optional("issuer", TEXT, "", "InvoiceIssuerName"),
+        optional("invoice_id", TEXT, "", "InvoiceId; unique only together with issuer"),
+        optional("billing_account_id", TEXT, "", "BillingAccountId"),
+        optional("sub_account_id", TEXT, "", "SubAccountId"),
+        optional("billing_period_start", TIME, "UTC", "BillingPeriodStart"),
+        optional("billing_period_end", TIME, "UTC", "BillingPeriodEnd, exclusive"),
+        required("charge_period_start", TIME, "UTC", "ChargePeriodStart"),
+        required("charge_period_end", TIME, "UTC", "ChargePeriodEnd, exclusive"),
+        required("charge_category", TEXT, "", "Usage, Purchase, Tax, Credit or Adjustment"),
+        optional("charge_class", TEXT, "", "Correction or null"),
+        optional("charge_description", TEXT, "", "ChargeDescription"),
+        optional("charge_frequency", TEXT, "", "One-Time, Recurring or Usage-Based"),
+        optional("service_name", TEXT, "", "ServiceName"),
+        optional("service_category", TEXT, "", "ServiceCategory"),
+        optional("sku_id", TEXT, "", "SkuId"),
+        optional("sku_meter", TEXT, "", "SkuMeter"),
+        optional("region_id", TEXT, "", "RegionId"),
+        optional("resource_id", TEXT, "", "ResourceId; ties the charge to gpu_inventory"),
+        optional("resource_name", TEXT, "", "ResourceName"),
+        optional("resource_type", TEXT, "", "ResourceType"),
+        optional(
             "instance_type", TEXT, "", "SkuPriceDetails InstanceType; key of the seed instance_type"
         ),
-        _c(
+        optional(
             "sku_gpu_count",
             pa.decimal128(18, 6),
             "GPUs",
             "SkuPriceDetails GpuCount, per pricing unit",
         ),
-        _c("commitment_discount_id", TEXT, "", "CommitmentDiscountId"),
-        _c("commitment_discount_status", TEXT, "", "Used, Unused or null"),
-        _c(
+        optional("commitment_discount_id", TEXT, "", "CommitmentDiscountId"),
+        optional("commitment_discount_status", TEXT, "", "Used, Unused or null"),
+        optional(
             "quantity_hours",
             MONEY,
             "h",
             "ConsumedQuantity, else CommitmentDiscountQuantity, else "
             "PricingQuantity; null where its unit is not a time",
         ),
-        _c("quantity_basis", TEXT, "", "which quantity it is: consumed, commitment or pricing"),
-        _k("billed_usd", MONEY, "USD", "BilledCost: what the invoice asks for"),
-        _k("effective_usd", MONEY, "USD", "EffectiveCost: the accrual view"),
-        _c("list_usd", MONEY, "USD", "ListCost; where it is absent see list_basis"),
-        _k("list_basis", TEXT, "", "delivered, credit, tax, covered_purchase or absent"),
-        _c("bill_team", TEXT, "", "value of the tag that the configuration names as the team's"),
-        _c("tags_json", TEXT, "", "Tags as delivered"),
-        _FILE,
-        _ROW,
+        optional(
+            "quantity_basis", TEXT, "", "which quantity it is: consumed, commitment or pricing"
+        ),
+        required("billed_usd", MONEY, "USD", "BilledCost: what the invoice asks for"),
+        required("effective_usd", MONEY, "USD", "EffectiveCost: the accrual view"),
+        optional("list_usd", MONEY, "USD", "ListCost; where it is absent see list_basis"),
+        required("list_basis", TEXT, "", "delivered, credit, tax, covered_purchase or absent"),
+        optional(
+            "bill_team", TEXT, "", "value of the tag that the configuration names as the team's"
+        ),
+        optional("tags_json", TEXT, "", "Tags as delivered"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -144,15 +123,15 @@ BILL_SNAPSHOT = Contract(
     ("source_file",),
     ("source_file",),
     (
-        _k("source", TEXT, "", "name of the source in the configuration"),
-        _FILE,
-        _k("sha256", TEXT, "", "hash of the file's bytes"),
-        _k("row_count", LONG, "rows", "charges read"),
-        _k("reject_count", LONG, "rows", "charges that could not be read"),
-        _c("billing_period_start", TIME, "UTC", "earliest BillingPeriodStart"),
-        _c("billing_period_end", TIME, "UTC", "latest BillingPeriodEnd"),
-        _k("billed_usd", MONEY, "USD", "sum of the charges read"),
-        _c("focus_version", TEXT, "", "FOCUS version whose columns the file has"),
+        required("source", TEXT, "", "name of the source in the configuration"),
+        FILE,
+        required("sha256", TEXT, "", "hash of the file's bytes"),
+        required("row_count", LONG, "rows", "charges read"),
+        required("reject_count", LONG, "rows", "charges that could not be read"),
+        optional("billing_period_start", TIME, "UTC", "earliest BillingPeriodStart"),
+        optional("billing_period_end", TIME, "UTC", "latest BillingPeriodEnd"),
+        required("billed_usd", MONEY, "USD", "sum of the charges read"),
+        optional("focus_version", TEXT, "", "FOCUS version whose columns the file has"),
     ),
 )
 
@@ -163,14 +142,14 @@ TEAM_MAP = Contract(
     ("kind", "key", "valid_from"),
     ("kind", "key", "valid_from"),
     (
-        _k("kind", TEXT, "", "account (scheduler), bill_tag, namespace or label"),
-        _k("key", TEXT, "", "the name as the source writes it"),
-        _k("team", TEXT, "", "team that holds what carries the name"),
-        _c("cost_centre", TEXT, "", "cost centre of finance"),
-        _k("valid_from", TIME, "UTC", "first instant at which the row counts"),
-        _c("valid_to", TIME, "UTC", "end, exclusive; null is open"),
-        _FILE,
-        _ROW,
+        required("kind", TEXT, "", "account (scheduler), bill_tag, namespace or label"),
+        required("key", TEXT, "", "the name as the source writes it"),
+        required("team", TEXT, "", "team that holds what carries the name"),
+        optional("cost_centre", TEXT, "", "cost centre of finance"),
+        required("valid_from", TIME, "UTC", "first instant at which the row counts"),
+        optional("valid_to", TIME, "UTC", "end, exclusive; null is open"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -181,19 +160,19 @@ GPU_INVENTORY = Contract(
     ("gpu_uuid", "slice_id", "start"),
     ("gpu_uuid", "slice_id", "start"),
     (
-        _k("gpu_uuid", TEXT, "", "the key of a GPU"),
-        _c("slice_id", TEXT, "", "MIG slice; null is the whole GPU"),
-        _c("resource_id", TEXT, "", "ResourceId of the bill that pays for it"),
-        _c("cluster", TEXT, "", "scheduler's cluster name"),
-        _c("node", TEXT, "", "scheduler's node name"),
-        _c("gpu_index", LONG, "", "index of the GPU on its node, as the scheduler counts"),
-        _c("pci_bus_id", TEXT, "", "PCI address"),
-        _c("gpu_model", TEXT, "", "model as the driver names it"),
-        _c("mig_profile", TEXT, "", "MIG profile of the slice"),
-        _k("start", TIME, "UTC", "start of the interval"),
-        _c("end", TIME, "UTC", "end, exclusive; null is still there"),
-        _FILE,
-        _ROW,
+        required("gpu_uuid", TEXT, "", "the key of a GPU"),
+        optional("slice_id", TEXT, "", "MIG slice; null is the whole GPU"),
+        optional("resource_id", TEXT, "", "ResourceId of the bill that pays for it"),
+        optional("cluster", TEXT, "", "scheduler's cluster name"),
+        optional("node", TEXT, "", "scheduler's node name"),
+        optional("gpu_index", LONG, "", "index of the GPU on its node, as the scheduler counts"),
+        optional("pci_bus_id", TEXT, "", "PCI address"),
+        optional("gpu_model", TEXT, "", "model as the driver names it"),
+        optional("mig_profile", TEXT, "", "MIG profile of the slice"),
+        required("start", TIME, "UTC", "start of the interval"),
+        optional("end", TIME, "UTC", "end, exclusive; null is still there"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -204,16 +183,18 @@ SOURCE_COVERAGE = Contract(
     ("source_file", "source_row", "source", "cluster", "node"),
     ("source", "source_file", "source_row", "cluster", "node"),
     (
-        _k("source", TEXT, "", "scheduler, node_event, telemetry, steps, checkpoints or bill"),
-        _c("cluster", TEXT, "", "cluster; null is every cluster"),
-        _c("node", TEXT, "", "node; null is every node of the cluster"),
-        _c("job_id", TEXT, "", "job whose step log it is; null is every job"),
-        _c("attempt", LONG, "", "attempt whose step log it is; null is every attempt"),
-        _k("start", TIME, "UTC", "start of the stretch"),
-        _k("end", TIME, "UTC", "end, exclusive"),
-        _k("is_cut", BOOL, "", "true where a reject makes the source blind for this stretch"),
-        _FILE,
-        _ROW,
+        required(
+            "source", TEXT, "", "scheduler, node_event, telemetry, steps, checkpoints or bill"
+        ),
+        optional("cluster", TEXT, "", "cluster; null is every cluster"),
+        optional("node", TEXT, "", "node; null is every node of the cluster"),
+        optional("job_id", TEXT, "", "job whose step log it is; null is every job"),
+        optional("attempt", LONG, "", "attempt whose step log it is; null is every attempt"),
+        required("start", TIME, "UTC", "start of the stretch"),
+        required("end", TIME, "UTC", "end, exclusive"),
+        required("is_cut", BOOL, "", "true where a reject makes the source blind for this stretch"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -224,27 +205,27 @@ JOB_ATTEMPT = Contract(
     ("cluster", "job_id", "submit", "source_file", "source_row"),
     ("cluster", "job_id", "submit", "source_file", "source_row"),
     (
-        _k("cluster", TEXT, "", "scheduler's cluster name"),
-        _k("job_id", TEXT, "", "raw job id (JobIDRaw)"),
-        _c("job_label", TEXT, "", "job id as people write it, such as 13_5 or 16+1"),
-        _k("submit", TIME, "UTC", "submit, or requeue of this incarnation"),
-        _c("start", TIME, "UTC", "start; null where it never started"),
-        _c("end", TIME, "UTC", "end; null while it runs or never started"),
-        _k("state", TEXT, "", "state's first word: COMPLETED, FAILED, NODE_FAIL, ..."),
-        _c("exit_code", LONG, "", "exit code"),
-        _c("signal", LONG, "", "signal that ended it"),
-        _c("user_name", TEXT, "", "user, hashed where the configuration says so"),
-        _c("account", TEXT, "", "scheduler account; maps to a team"),
-        _c("partition", TEXT, "", "partition"),
-        _c("qos", TEXT, "", "quality of service"),
-        _c("job_name", TEXT, "", "job name"),
-        _k("gpu_count", LONG, "GPUs", "GPUs allocated over all nodes; 0 where none"),
-        _c("gpu_types", TEXT, "", "allocated GPUs by type, such as h100=2,a100=4"),
-        _k("nodes", TEXTS, "", "nodes, in the scheduler's order"),
-        _k("suspended_us", LONG, "us", "time suspended while the GPUs stayed held"),
-        _k("is_interactive", BOOL, "", "true where the allocation has an interactive step"),
-        _FILE,
-        _ROW,
+        required("cluster", TEXT, "", "scheduler's cluster name"),
+        required("job_id", TEXT, "", "raw job id (JobIDRaw)"),
+        optional("job_label", TEXT, "", "job id as people write it, such as 13_5 or 16+1"),
+        required("submit", TIME, "UTC", "submit, or requeue of this incarnation"),
+        optional("start", TIME, "UTC", "start; null where it never started"),
+        optional("end", TIME, "UTC", "end; null while it runs or never started"),
+        required("state", TEXT, "", "state's first word: COMPLETED, FAILED, NODE_FAIL, ..."),
+        optional("exit_code", LONG, "", "exit code"),
+        optional("signal", LONG, "", "signal that ended it"),
+        optional("user_name", TEXT, "", "user, hashed where the configuration says so"),
+        optional("account", TEXT, "", "scheduler account; maps to a team"),
+        optional("partition", TEXT, "", "partition"),
+        optional("qos", TEXT, "", "quality of service"),
+        optional("job_name", TEXT, "", "job name"),
+        required("gpu_count", LONG, "GPUs", "GPUs allocated over all nodes; 0 where none"),
+        optional("gpu_types", TEXT, "", "allocated GPUs by type, such as h100=2,a100=4"),
+        required("nodes", TEXTS, "", "nodes, in the scheduler's order"),
+        required("suspended_us", LONG, "us", "time suspended while the GPUs stayed held"),
+        required("is_interactive", BOOL, "", "true where the allocation has an interactive step"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -255,14 +236,14 @@ JOB_GPU = Contract(
     ("cluster", "job_id", "start", "node", "gpu_index", "source_file"),
     ("cluster", "job_id", "start", "node", "gpu_index", "source_file"),
     (
-        _k("cluster", TEXT, "", "scheduler's cluster name"),
-        _k("job_id", TEXT, "", "raw job id"),
-        _k("start", TIME, "UTC", "start of the attempt; ties the row to job_attempt"),
-        _k("node", TEXT, "", "node"),
-        _k("gpu_index", LONG, "", "index in the scheduler's order; ties to gpu_inventory"),
-        _c("gpu_type", TEXT, "", "GPU type in the scheduler's words"),
-        _FILE,
-        _ROW,
+        required("cluster", TEXT, "", "scheduler's cluster name"),
+        required("job_id", TEXT, "", "raw job id"),
+        required("start", TIME, "UTC", "start of the attempt; ties the row to job_attempt"),
+        required("node", TEXT, "", "node"),
+        required("gpu_index", LONG, "", "index in the scheduler's order; ties to gpu_inventory"),
+        optional("gpu_type", TEXT, "", "GPU type in the scheduler's words"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -273,22 +254,24 @@ NODE_EVENT = Contract(
     ("cluster", "node", "gpu_uuid", "start", "kind", "source_file"),
     ("cluster", "node", "gpu_uuid", "start", "kind", "source_file"),
     (
-        _k("cluster", TEXT, "", "scheduler's cluster name"),
-        _k("node", TEXT, "", "node"),
-        _c("gpu_uuid", TEXT, "", "the one GPU that is meant; null is the whole node"),
-        _k("start", TIME, "UTC", "start"),
-        _c("end", TIME, "UTC", "end, exclusive; null is still so"),
-        _k(
+        required("cluster", TEXT, "", "scheduler's cluster name"),
+        required("node", TEXT, "", "node"),
+        optional("gpu_uuid", TEXT, "", "the one GPU that is meant; null is the whole node"),
+        required("start", TIME, "UTC", "start"),
+        optional("end", TIME, "UTC", "end, exclusive; null is still so"),
+        required(
             "kind",
             TEXT,
             "",
             "down, fatal_xid (always count); drain, maintenance, boot (only unheld)",
         ),
-        _c("sub", TEXT, "", "provider_fault, own_maintenance or boot where the record proves it"),
-        _c("state", TEXT, "", "state as the source writes it"),
-        _c("reason", TEXT, "", "reason as the source writes it"),
-        _FILE,
-        _ROW,
+        optional(
+            "sub", TEXT, "", "provider_fault, own_maintenance or boot where the record proves it"
+        ),
+        optional("state", TEXT, "", "state as the source writes it"),
+        optional("reason", TEXT, "", "reason as the source writes it"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -299,42 +282,44 @@ GPU_SAMPLE = Contract(
     ("gpu_uuid", "slice_id", "ts", "source_file"),
     ("gpu_uuid", "slice_id", "ts", "source_file", "source_row"),
     (
-        _k("gpu_uuid", TEXT, "", "GPU"),
-        _c("slice_id", TEXT, "", "MIG slice; null is the whole GPU"),
-        _k("ts", TIME, "UTC", "end of the time that the sample speaks for"),
-        _k("period_us", LONG, "us", "nominal time between samples of this file"),
-        _c(
+        required("gpu_uuid", TEXT, "", "GPU"),
+        optional("slice_id", TEXT, "", "MIG slice; null is the whole GPU"),
+        required("ts", TIME, "UTC", "end of the time that the sample speaks for"),
+        required("period_us", LONG, "us", "nominal time between samples of this file"),
+        optional(
             "gpu_util_ratio",
             RATIO,
             "ratio",
             "GPU-Util (NVML, DCGM 203): presence, never used as work",
         ),
-        _c("engine_active_ratio", RATIO, "ratio", "graphics or compute engine active (DCGM 1001)"),
-        _c("sm_active_ratio", RATIO, "ratio", "SM active (DCGM 1002)"),
-        _c("sm_occupancy_ratio", RATIO, "ratio", "SM occupancy (DCGM 1003)"),
-        _c("tensor_active_ratio", RATIO, "ratio", "any tensor pipe active (DCGM 1004)"),
-        _c("dram_active_ratio", RATIO, "ratio", "memory interface active (DCGM 1005)"),
-        _c("fp64_active_ratio", RATIO, "ratio", "FP64 pipe active (DCGM 1006)"),
-        _c("fp32_active_ratio", RATIO, "ratio", "FP32 pipe active (DCGM 1007)"),
-        _c("fp16_active_ratio", RATIO, "ratio", "FP16 pipe active (DCGM 1008)"),
-        _c("pcie_tx_bytes_s", LONG, "B/s", "PCIe device to host (DCGM 1009)"),
-        _c("pcie_rx_bytes_s", LONG, "B/s", "PCIe host to device (DCGM 1010)"),
-        _c("nvlink_tx_bytes_s", LONG, "B/s", "NVLink sent (DCGM 1011)"),
-        _c("nvlink_rx_bytes_s", LONG, "B/s", "NVLink received (DCGM 1012)"),
-        _c("power_watts", RATIO, "W", "board power (DCGM 155)"),
-        _c("energy_mj", LONG, "mJ", "energy counter since the driver was loaded (DCGM 156)"),
-        _c("fb_used_bytes", LONG, "B", "frame buffer used (DCGM 252)"),
-        _c("sm_clock_mhz", LONG, "MHz", "SM clock (DCGM 100)"),
-        _c("temp_c", LONG, "C", "GPU temperature (DCGM 150)"),
-        _k(
+        optional(
+            "engine_active_ratio", RATIO, "ratio", "graphics or compute engine active (DCGM 1001)"
+        ),
+        optional("sm_active_ratio", RATIO, "ratio", "SM active (DCGM 1002)"),
+        optional("sm_occupancy_ratio", RATIO, "ratio", "SM occupancy (DCGM 1003)"),
+        optional("tensor_active_ratio", RATIO, "ratio", "any tensor pipe active (DCGM 1004)"),
+        optional("dram_active_ratio", RATIO, "ratio", "memory interface active (DCGM 1005)"),
+        optional("fp64_active_ratio", RATIO, "ratio", "FP64 pipe active (DCGM 1006)"),
+        optional("fp32_active_ratio", RATIO, "ratio", "FP32 pipe active (DCGM 1007)"),
+        optional("fp16_active_ratio", RATIO, "ratio", "FP16 pipe active (DCGM 1008)"),
+        optional("pcie_tx_bytes_s", LONG, "B/s", "PCIe device to host (DCGM 1009)"),
+        optional("pcie_rx_bytes_s", LONG, "B/s", "PCIe host to device (DCGM 1010)"),
+        optional("nvlink_tx_bytes_s", LONG, "B/s", "NVLink sent (DCGM 1011)"),
+        optional("nvlink_rx_bytes_s", LONG, "B/s", "NVLink received (DCGM 1012)"),
+        optional("power_watts", RATIO, "W", "board power (DCGM 155)"),
+        optional("energy_mj", LONG, "mJ", "energy counter since the driver was loaded (DCGM 156)"),
+        optional("fb_used_bytes", LONG, "B", "frame buffer used (DCGM 252)"),
+        optional("sm_clock_mhz", LONG, "MHz", "SM clock (DCGM 100)"),
+        optional("temp_c", LONG, "C", "GPU temperature (DCGM 150)"),
+        required(
             "invalid_mask",
             LONG,
             "bits",
             "bit k: the k-th of these measured columns, counted from "
             "gpu_util_ratio = 0, was delivered but is no valid reading",
         ),
-        _FILE,
-        _ROW,
+        FILE,
+        ROW,
     ),
     time="ts",
 )
@@ -346,29 +331,31 @@ TRAIN_STEP = Contract(
     ("job_id", "attempt", "rank", "step", "start_ns", "source_file"),
     ("job_id", "attempt", "rank", "start_ns", "source_file", "source_row"),
     (
-        _c("cluster", TEXT, "", "scheduler's cluster name"),
-        _k("job_id", TEXT, "", "raw job id"),
-        _c("attempt", LONG, "", "attempt as the log says; null: found by time"),
-        _c("rank", LONG, "", "rank; null speaks for the whole job"),
-        _k("step", LONG, "", "number of the step"),
-        _k("start_ns", LONG, "ns", "start, epoch"),
-        _k("end_ns", LONG, "ns", "end, epoch, exclusive"),
-        _c(
+        optional("cluster", TEXT, "", "scheduler's cluster name"),
+        required("job_id", TEXT, "", "raw job id"),
+        optional("attempt", LONG, "", "attempt as the log says; null: found by time"),
+        optional("rank", LONG, "", "rank; null speaks for the whole job"),
+        required("step", LONG, "", "number of the step"),
+        required("start_ns", LONG, "ns", "start, epoch"),
+        required("end_ns", LONG, "ns", "end, epoch, exclusive"),
+        optional(
             "tokens",
             LONG,
             "tokens",
             "tokens of this rank in the step; of the job where rank is null",
         ),
-        _c(
+        optional(
             "model_flops",
             pa.decimal128(38, 0),
             "FLOP",
             "model FLOPs of this rank; of the job where rank is null",
         ),
-        _c("loss", pa.float64(), "", "loss"),
-        _c("dtype", TEXT, "", "number format of the matrix products; null: the configuration's"),
-        _FILE,
-        _ROW,
+        optional("loss", pa.float64(), "", "loss"),
+        optional(
+            "dtype", TEXT, "", "number format of the matrix products; null: the configuration's"
+        ),
+        FILE,
+        ROW,
     ),
     time="start_ns",
 )
@@ -380,16 +367,16 @@ CHECKPOINT = Contract(
     ("job_id", "attempt", "event", "step", "start_ns", "source_file"),
     ("job_id", "attempt", "start_ns", "event", "step", "source_file", "source_row"),
     (
-        _c("cluster", TEXT, "", "scheduler's cluster name"),
-        _k("job_id", TEXT, "", "raw job id"),
-        _k("attempt", LONG, "", "attempt that saved or restored"),
-        _k("event", TEXT, "", "save or restore"),
-        _k("step", LONG, "", "last step whose result the checkpoint holds"),
-        _k("start_ns", LONG, "ns", "start, epoch"),
-        _k("end_ns", LONG, "ns", "end, epoch: when a save is durable"),
-        _k("blocking", BOOL, "", "true where training waits for it"),
-        _FILE,
-        _ROW,
+        optional("cluster", TEXT, "", "scheduler's cluster name"),
+        required("job_id", TEXT, "", "raw job id"),
+        required("attempt", LONG, "", "attempt that saved or restored"),
+        required("event", TEXT, "", "save or restore"),
+        required("step", LONG, "", "last step whose result the checkpoint holds"),
+        required("start_ns", LONG, "ns", "start, epoch"),
+        required("end_ns", LONG, "ns", "end, epoch: when a save is durable"),
+        required("blocking", BOOL, "", "true where training waits for it"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -400,17 +387,17 @@ POLICY_WINDOW = Contract(
     ("kind", "owner", "start", "source_row"),
     ("start", "kind", "owner", "source_row"),
     (
-        _k("kind", TEXT, "", "maintenance, reserve, exempt_idle or dispute"),
-        _k("owner", TEXT, "", "who approved it"),
-        _c("cluster", TEXT, "", "null is every cluster"),
-        _c("node", TEXT, "", "null is every node"),
-        _c("account", TEXT, "", "null is every account"),
-        _c("job_id", TEXT, "", "null is every job"),
-        _k("start", TIME, "UTC", "start"),
-        _k("end", TIME, "UTC", "end, exclusive"),
-        _c("note", TEXT, "", "reason"),
-        _FILE,
-        _ROW,
+        required("kind", TEXT, "", "maintenance, reserve, exempt_idle or dispute"),
+        required("owner", TEXT, "", "who approved it"),
+        optional("cluster", TEXT, "", "null is every cluster"),
+        optional("node", TEXT, "", "null is every node"),
+        optional("account", TEXT, "", "null is every account"),
+        optional("job_id", TEXT, "", "null is every job"),
+        required("start", TIME, "UTC", "start"),
+        required("end", TIME, "UTC", "end, exclusive"),
+        optional("note", TEXT, "", "reason"),
+        FILE,
+        ROW,
     ),
 )
 
@@ -421,11 +408,11 @@ REJECT = Contract(
     ("source", "file", "position"),
     ("source", "file", "position", "reason"),
     (
-        _k("source", TEXT, "", "kind of the source"),
-        _k("file", TEXT, "", "file, relative to the configuration"),
-        _k("position", TEXT, "", "where in the file, such as 'line 17'"),
-        _k("reason", TEXT, "", "what was found and what was expected"),
-        _k("raw", TEXT, "", "the record's first 500 characters"),
+        required("source", TEXT, "", "kind of the source"),
+        required("file", TEXT, "", "file, relative to the configuration"),
+        required("position", TEXT, "", "where in the file, such as 'line 17'"),
+        required("reason", TEXT, "", "what was found and what was expected"),
+        required("raw", TEXT, "", "the record's first 500 characters"),
     ),
 )
 
@@ -433,7 +420,7 @@ LANDING: dict[str, Contract] = {
     c.name: c
     for c in (
         BILL_LINE, BILL_SNAPSHOT, TEAM_MAP, GPU_INVENTORY, SOURCE_COVERAGE, JOB_ATTEMPT, JOB_GPU,
-        NODE_EVENT, GPU_SAMPLE, TRAIN_STEP, CHECKPOINT, POLICY_WINDOW, REJECT,
+        NODE_EVENT, GPU_SAMPLE, TRAIN_STEP, CHECKPOINT, POLICY_WINDOW, *TRACE_TABLES, REJECT,
     )
 }  # fmt: skip
 
