@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import io
 import json
 import re
@@ -31,6 +32,7 @@ PARTITION = "gpu"
 #: Everything below recordings/ that is read; a shifted copy has these files and no others.
 RECORDED = (
     "*/jobs.csv", "*/nvml*.csv", "*/nvidia-smi-q.txt", "*/job_*/steps_*.jsonl",
+    "*/job_*/kineto/*.pt.trace.json.gz", "*/job_*/nccl_flight_recorder_rank*.json.gz",
 )  # fmt: skip
 
 #: Account of each job: the team that data of the recording names for its workload.
@@ -248,6 +250,28 @@ def read_gpus(recordings: Path, machine: Machine) -> list[tuple[str, str, str]]:
     wanted = ("GPU UUID", "Bus Id", "Product Name")
     uuid, bus, model = (re.findall(rf"^ +{key} +: (.+)$", text, re.M) for key in wanted)
     return list(zip(uuid, bus, model, strict=True))
+
+
+def shifted_file(name: str, content: bytes, *, shift_ns: int) -> bytes:
+    """A recorded file with its times moved; without a shift, the very same bytes."""
+    if not shift_ns:
+        return content
+    if not name.endswith(".gz"):
+        return shifted_recording(name, content.decode(), shift_ns=shift_ns).encode()
+    # A time stamp in the gzip header would make each call's bytes differ.
+    moved = _shifted_gz(gzip.decompress(content), shift_ns)
+    return gzip.compress(moved, compresslevel=1, mtime=0)
+
+
+def _shifted_gz(text: bytes, shift_ns: int) -> bytes:
+    """A trace, whose times all count from one base, or a flight recorder's text.
+
+    A recorder writes 0 for what it has not seen; a trace's own file name keeps its time.
+    """
+    return re.sub(
+        rb'("(?:baseTimeNanoseconds|time_\w+_ns)": ?)([1-9]\d*)',
+        lambda m: m[1] + str(int(m[2]) + shift_ns).encode(), text,
+    )  # fmt: skip
 
 
 def shifted_recording(name: str, text: str, *, shift_ns: int) -> str:
@@ -594,22 +618,22 @@ def write(out: Path, *, recordings: Path, shift_ns: int = 0) -> list[Path]:
         "plumbline.toml": configuration(recordings, up, shift_ns=shift_ns),
     }
     files |= {f"bill/{name}": text for name, text in bills(up).items()}
+    recorded: dict[str, bytes] = {}
     if (out / "recordings").resolve() != recordings.resolve():
         for path in sorted(p for glob in RECORDED for p in recordings.glob(glob)):
-            with path.open(newline="") as file:
-                text = shifted_recording(path.name, file.read(), shift_ns=shift_ns)
-            files[f"recordings/{path.relative_to(recordings).as_posix()}"] = text
+            name = f"recordings/{path.relative_to(recordings).as_posix()}"
+            recorded[name] = shifted_file(path.name, path.read_bytes(), shift_ns=shift_ns)
     elif shift_ns:
         raise ValueError("a shifted copy needs a folder of its own: give --out")
-    files["WRITTEN.txt"] = written_note(sorted(n for n in files if not n.startswith("recordings/")))
+    files["WRITTEN.txt"] = written_note(sorted(files))
     for stale in {p for p in out.glob("bill/focus_*.csv") if f"bill/{p.name}" not in files}:
         stale.unlink()
-    for name, text in files.items():
+    contents = {name: text.encode() for name, text in files.items()} | recorded
+    for name, content in contents.items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-    return sorted(out / name for name in files)
+        path.write_bytes(content)
+    return sorted(out / name for name in contents)
 
 
 def main() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -94,6 +96,20 @@ def test_recordings_are_as_recorded(shared_data: Path) -> None:
     for path in RECORDINGS.rglob("*.*"):
         recorded = shared_data / "recordings" / path.relative_to(RECORDINGS)
         assert path.read_bytes() == recorded.read_bytes()
+
+
+def test_the_recordings_hold_no_private_text() -> None:
+    """Homes, addresses and keys of the machine that recorded; the module names are the jobs'."""
+    private = (
+        b"/home/", b"/root/", b"/users/", b"http://", b"https://", b"@", b"password", b"secret",
+        b"apikey", b"api_key", b"bearer ", b"127.0.0.1", b"192.168.", b"10.0.",
+    )  # fmt: skip
+    files = [*RECORDINGS.rglob("*.json.gz"), *RECORDINGS.rglob("*.jsonl")]
+    assert len(files) > 40
+    for path in files:
+        text = path.read_bytes()
+        text = (gzip.decompress(text) if path.suffix == ".gz" else text).lower()
+        assert [word for word in private if word in text] == [], path.name
 
 
 def test_help_and_command_line(tmp_path: Path) -> None:
@@ -295,6 +311,20 @@ def test_a_shift_moves_everything_and_changes_no_total(
             for column in ("start_ns", "end_ns"):
                 assert new_step.pop(column) == old_step.pop(column) + shift_ns
             assert new_step == old_step
+    for path in sorted(RECORDINGS.rglob("*.json.gz")):
+        content = (tmp_path / path.relative_to(EXAMPLE)).read_bytes()
+        assert content[4:8] == bytes(4), "a time in the gzip header makes each call's bytes differ"
+        before, after = gzip.decompress(path.read_bytes()), gzip.decompress(content)
+        mark = rb'_ns":' if "flight_recorder" in path.name else rb'"baseTimeNanoseconds": '
+        texts, moved_texts = before.split(mark), after.split(mark)
+        assert len(texts) > 1
+        assert texts[0] == moved_texts[0]
+        for old, new in zip(texts[1:], moved_texts[1:], strict=True):
+            number, moved_number = (re.match(rb"\d+", text) for text in (old, new))
+            assert number is not None
+            assert moved_number is not None
+            assert int(moved_number[0]) == (int(number[0]) + shift_ns if int(number[0]) else 0)
+            assert old[number.end() :] == new[moved_number.end() :]
 
 
 def test_a_shift_that_would_change_fractions_is_refused(make: ModuleType, tmp_path: Path) -> None:

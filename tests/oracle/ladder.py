@@ -193,7 +193,7 @@ def _rung(recording: Recording, ranks: Sequence[Held], scope: str) -> Rung:
         spans = scope_spans(held, scope)
         total += sum(end - start for start, end in spans)
         flops += sum(step.model_flops for step in held.steps)
-        for sample, weight in _weighted(recording.samples[held.machine, held.gpu], spans):
+        for sample, weight in weighted(recording.samples[held.machine, held.gpu], spans):
             for name, counter in COUNTERS.items():
                 value = sample.values[counter]
                 if not math.isnan(value):
@@ -203,7 +203,7 @@ def _rung(recording: Recording, ranks: Sequence[Held], scope: str) -> Rung:
     return Rung(ratios, weights, flops / (total / NS * PEAK), total, flops)
 
 
-def _weighted(samples: Sequence[Sample], spans: Sequence[Span]) -> Iterable[tuple[Sample, int]]:
+def weighted(samples: Sequence[Sample], spans: Sequence[Span]) -> Iterable[tuple[Sample, int]]:
     """Each sample with the ns that its time shares with the spans (both in order of time)."""
     first = 0
     for sample in samples:
@@ -279,17 +279,17 @@ def level1(
     }
 
 
-def _sweep(recording: Recording, held: Held, idle_after_s: int) -> dict[str, int]:
-    samples = [
-        s for s in recording.samples[held.machine, held.gpu]
-        if s.span[1] > held.span[0] and s.span[0] < held.span[1]
-    ]  # fmt: skip
+def proofs(
+    recording: Recording, held: Held, *, idle_after_s: int = 5
+) -> list[tuple[str, list[Span]]]:
+    """(bucket, spans that prove it), in the order in which the first match wins."""
+    samples = [s for s in recording.samples[held.machine, held.gpu] if shared(s.span, held.span)]
     engine = [s for s in samples if not math.isnan(s.values["gpm_graphics_util"])]
-    observed = [s.span for s in engine]
-    never = sum(_shared(held.span, s) for s in observed) == held.span[1] - held.span[0] and not any(
+    seen = sum(shared(held.span, s.span) for s in engine)
+    never = seen == held.span[1] - held.span[0] and not any(
         s.values["gpm_graphics_util"] > IDLE_ENGINE_PCT for s in engine
     )
-    proofs: list[tuple[str, list[Span]]] = [
+    return [
         ("lost_work", lost_spans(recording, held)),
         ("never_touched", [held.span] if never else []),
         ("startup", [(held.span[0], held.steps[0].span[0])]),
@@ -297,9 +297,17 @@ def _sweep(recording: Recording, held: Held, idle_after_s: int) -> dict[str, int
         ("recovery_checkpoint", list(recording.blocked.get((held.job_id, held.attempt), ()))),
         ("in_step", [step.span for step in held.steps]),
     ]
+
+
+def _sweep(recording: Recording, held: Held, idle_after_s: int) -> dict[str, int]:
+    ranked = proofs(recording, held, idle_after_s=idle_after_s)
+    observed = [
+        s.span for s in recording.samples[held.machine, held.gpu]
+        if not math.isnan(s.values["gpm_graphics_util"]) and shared(s.span, held.span)
+    ]  # fmt: skip
     # Each boundary switches one proof on or off; between two boundaries nothing changes.
     edges: dict[int, list[tuple[str, int]]] = defaultdict(list)
-    for bucket, spans in [*proofs, ("observed", observed), ("held", [held.span])]:
+    for bucket, spans in [*ranked, ("observed", observed), ("held", [held.span])]:
         for start, end in spans:
             if end > start:
                 edges[start].append((bucket, 1))
@@ -309,7 +317,7 @@ def _sweep(recording: Recording, held: Held, idle_after_s: int) -> dict[str, int
     before = held.span[0]
     for at in sorted(edges):
         if on["held"]:
-            first = next((bucket for bucket, _ in proofs if on[bucket]), None)
+            first = next((bucket for bucket, _ in ranked if on[bucket]), None)
             rest = "between_steps" if on["observed"] else "not_observed"
             result[first or rest] += at - before
         for bucket, change in edges[at]:
@@ -318,7 +326,8 @@ def _sweep(recording: Recording, held: Held, idle_after_s: int) -> dict[str, int
     return result
 
 
-def _shared(a: Span, b: Span) -> int:
+def shared(a: Span, b: Span) -> int:
+    """Nanoseconds that two spans have in common."""
     return max(0, min(a[1], b[1]) - max(a[0], b[0]))
 
 
