@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ class Trace:
     #: whose partners are not known are absent.
     last_start: dict[int, int]
 
-    @property
+    @cached_property
     def span(self) -> Span:
         """From the start of the first event to the end of the last."""
         return min(e.span[0] for e in self.events), max(e.span[1] for e in self.events)
