@@ -3,7 +3,7 @@
 One object a line: `job_id`, `attempt`, `event` (`save` or `restore`), `step` (the last step whose
 result it holds), `start_ns`, `end_ns` (epoch ns; a save's end is when it is durable), `blocking`.
 
-Options: `pattern`, for what only the file's name says (see `jsonl.named`).
+Options: `pattern`, for what only the file's name says, as for step logs.
 
 A reject cuts coverage for its job and time where these can be read, else for the file's span.
 """
@@ -15,16 +15,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from ingest.file_names import Named, named
 from ingest.rows import BATCH_ROWS, Rejects, Rows
 from ingest.steps.jsonl import (
     ALL_TIME,
     BadRecord,
-    Named,
     add_stretch,
     check_range,
     decode,
     job_of,
-    named,
     one_of,
     salvage,
     whole,

@@ -1,4 +1,4 @@
-"""What step logs and checkpoint logs share: JSON lines, and what a file's name says.
+"""What step logs and checkpoint logs share: JSON lines, exact numbers, and stretches of coverage.
 
 Whole numbers are exact at any size. JSON has no NaN, yet Python writes one for a loss that has
 diverged; such a line is read, and its NaN is null.
@@ -7,82 +7,24 @@ diverged; such a line is read, and its NaN is null.
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
 
 from ingest.rows import Rows, ns_of_time, time_of_ns
-from ingest.text import check_options
 from warehouse.contracts import SourceFile
-from warehouse.errors import ConfigError
 
 #: A cut whose time nobody knows is for all of it.
 ALL_TIME = (0, ns_of_time(datetime(2200, 1, 1, tzinfo=UTC)))
 MAX_LONG = 2**63 - 1
-_FIELDS = {"job_id": r"[^/]+", "attempt": r"[0-9]{1,18}", "rank": r"[0-9]{1,18}"}
-_MARK = re.compile(r"\{([^{}]*)\}")
 
 T = TypeVar("T")
 
 
 class BadRecord(Exception):
     """A line cannot be read; the text says what was found and what is expected."""
-
-
-@dataclass(frozen=True)
-class Named:
-    """What a file's name says about every record in it; None where it says nothing."""
-
-    job_id: str | None = None
-    attempt: int | None = None
-    rank: int | None = None
-
-
-def named(file: SourceFile) -> Named:
-    """Read job, attempt and rank out of a file's name by the option `pattern`.
-
-    `pattern` is the end of a path with marks, such as `job_{job_id}/steps_rank{rank}.jsonl`, or a
-    list of such, of which the first that fits counts. Raises ConfigError where none fits, or
-    where a mark is unknown.
-    """
-    check_options(file, "pattern")
-    option = file.options.get("pattern")
-    if option is None:
-        return Named()
-    patterns = option if isinstance(option, list) else [option]
-    for pattern in patterns:
-        if not isinstance(pattern, str) or not pattern:
-            raise ConfigError(f"{file.source}: pattern is {pattern!r}; expected text")
-        if match := re.search(_regex(pattern, file), file.name):
-            found = match.groupdict()
-            return Named(
-                found.get("job_id"),
-                int(found["attempt"]) if "attempt" in found else None,
-                int(found["rank"]) if "rank" in found else None,
-            )
-    raise ConfigError(
-        f"{file.source}: pattern {option!r} does not fit the file {file.name}; expected the end "
-        f"of its path with marks, such as job_{{job_id}}/steps_rank{{rank}}.jsonl"
-    )
-
-
-def _regex(pattern: str, file: SourceFile) -> str:
-    texts = _MARK.split(pattern)
-    for mark in texts[1::2]:
-        if mark not in _FIELDS or texts[1::2].count(mark) > 1:
-            raise ConfigError(
-                f"{file.source}: pattern {pattern!r} has the mark {{{mark}}}; expected "
-                f"{', '.join(f'{{{name}}}' for name in _FIELDS)}, each at most once"
-            )
-    parts = [
-        f"(?P<{text}>{_FIELDS[text]})" if at % 2 else re.escape(text)
-        for at, text in enumerate(texts)
-    ]
-    return rf"(?:^|/){''.join(parts)}(?:\.gz)?$"
 
 
 def decode(text: bytes, type_: type[T]) -> T:

@@ -4,8 +4,9 @@ One object a line: `step`, `start_ns`, `end_ns` (epoch ns), and as far as known 
 `rank`, `tokens`, `model_flops`, `loss`, `dtype`. Other fields are passed over. Counts are whole
 numbers: 1.0 is refused, since a number that went through a float may be another number.
 
-Options: `pattern`, for what only the file's name says (see `jsonl.named`). A record's own field
-counts; one that contradicts the name is a reject.
+Options: `pattern`, for what only the file's name says: the end of a path with the marks {job_id},
+{attempt} and {rank} and with `*` for anything, or a list of such. A record's own field counts; one
+that contradicts the name is a reject.
 
 A log with a reject proves neither that a step came late nor that none came after, so its job's
 steps are cut for the file's whole span.
@@ -20,16 +21,15 @@ from typing import Any
 
 import msgspec
 
+from ingest.file_names import Named, named
 from ingest.rows import BATCH_ROWS, Rejects, Rows
 from ingest.steps.jsonl import (
     ALL_TIME,
     BadRecord,
-    Named,
     add_stretch,
     check_range,
     decode,
     job_of,
-    named,
     one_of,
     salvage,
     whole,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ingest.rows import ns_of_time
@@ -265,6 +265,8 @@ def test_what_is_written_is_read(read: Read, rows: list[tuple[dict[str, Any], in
 def test_noise_costs_only_lines_and_always_cuts(read: Read, noise: bytes, at: int) -> None:
     data = "".join(json.dumps(STEP | {"step": n}) + "\n" for n in range(4)).encode()
     place = at % len(data)
+    # Such a start is another kind of file, not noise in this one.
+    assume(place or not noise.startswith((b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")))
     tables = read(data[:place] + noise + data[place:])
     assert len(tables["train_step"]) >= 3
     if tables["reject"]:
