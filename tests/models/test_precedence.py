@@ -483,4 +483,6 @@ def test_a_negative_part_fails_the_check() -> None:
         "1 | 10 | 4 | 5 | 10 | 0\n",
         "int_hold": "hold_id | gpu_count\n1 | 1\n",
     }
-    assert failed_checks("int_in_step_split", tables) == ["part_not_negative"]
+    assert failed_checks("int_in_step_split", tables) == [
+        "part_not_negative", "bounds_not_negative",
+    ]  # fmt: skip

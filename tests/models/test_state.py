@@ -71,22 +71,46 @@ def test_class_cause_payer_and_evidence_of_each_bucket(bucket: str, hold: int, r
 
 
 @pytest.mark.parametrize(
-    ("bucket", "row"),
+    ("bucket", "late", "row"),
     [
-        ("compute", "useful | own_code | E2 | in_step_engine_share"),
-        ("gap_unknown", "step | unknown | E2 | in_step_engine_share"),
-        ("busy_unsplit", "unknown | unknown | E2 | in_step_engine_share"),
-        ("step_unsplit", "unknown | unknown | E1 | step_unsplit"),
+        ("compute", 0, "useful | own_code"),
+        ("gap_unknown", 0, "step | unknown"),
+        ("busy_unsplit", 0, "unknown | unknown"),
+        ("step_unsplit", 0, "unknown | unknown"),
+        ("comm_wait", 2, "step | straggler"),
+        ("comm_exposed", 0, "step | own_code"),
+        ("copy_exposed", 0, "step | own_code"),
+        ("data_stall", 0, "step | own_code"),
+        ("host_sync", 0, "step | own_code"),
+        ("launch_gap", 0, "step | own_code"),
+        ("pipeline_bubble", 0, "step | own_code"),
     ],
 )
-def test_class_and_cause_of_the_parts_of_in_step(bucket: str, row: str) -> None:
+def test_class_and_cause_of_the_parts_of_in_step(bucket: str, late: int, row: str) -> None:
     (found,) = state(
         [{"bucket": "in_step"}],
-        int_in_step_split=f"bundle_id|hold_id|hour_id|bucket|gpu_ns\n1 | 1 | 10 | {bucket} | 1h\n",
-    )
-    names = ("waste_class", "cause", "evidence_grade", "method_id")
-    assert " | ".join(found[name] for name in names) == row
+        int_hold=filled(
+            "hold_id | gpu_uuid | rank | node\n1 | a | 0 | n1\n2 | b | 1 | n2\n",
+            team="language", cluster="c1", job_id="7", attempt="1",
+        ),
+        int_in_step_split=filled(
+            "gpu_ns | less_ns | more_ns\n1h | 20min | 5min\n", bundle_id="1", hold_id="1",
+            hour_id="10", bucket=bucket, cause_hold_id=str(late), evidence_grade="E3",
+            method_id="in_step_trace",
+        ),
+    )  # fmt: skip
+    assert f"{found['waste_class']} | {found['cause']}" == row
+    assert (found["evidence_grade"], found["method_id"]) == ("E3", "in_step_trace")
     assert (found["payer_team"], found["gpu_uuid"]) == ("language", "a")
+    assert found["cause_ref"] == ("rank 1 b n2" if late else None)
+    minutes = [found[name] // 60_000_000_000 for name in ("low_gpu_ns", "gpu_ns", "high_gpu_ns")]
+    assert minutes == [40, 60, 65]
+
+
+def test_time_around_a_trace_is_the_profilers() -> None:
+    between = {"bucket": "between_steps", "is_after_steps": True}
+    assert one({**between, "is_profiler": True})["sub"] == "profiler"
+    assert one({**between, "is_profiler": False})["sub"] == "after_last_step"
 
 
 def test_startup_without_a_log_and_without_a_failure_is_the_jobs_own() -> None:

@@ -27,7 +27,8 @@ columns:
     is_lost | BOOLEAN | - | lost work
     is_lost_high | BOOLEAN | - | lost work at its high bound
     is_save | BOOLEAN | - | blocking save or restore
-    is_step | BOOLEAN | - | inside a logged step
+    is_step | BOOLEAN | - | inside a step
+    is_profiler | BOOLEAN | - | within two steps of a trace
     has_window | BOOLEAN | - | an approved maintenance window or reserve covers it
     has_reserve | BOOLEAN | - | an approved reserve covers it
     is_exempt | BOOLEAN | - | an approved exemption from idle covers it
@@ -66,6 +67,7 @@ net as (
         cast(sum(case when kind = 'lost_high' then step_id else 0 end) as bigint) as lost_high,
         cast(sum(case when kind = 'save' then step_id else 0 end) as bigint) as save,
         cast(sum(case when kind = 'step' then step_id else 0 end) as bigint) as step,
+        cast(sum(case when kind = 'profiler' then step_id else 0 end) as bigint) as profiler,
         cast(sum(case when kind = 'maintenance' then step_id else 0 end) as bigint) as upkeep,
         cast(sum(case when kind = 'reserve' then step_id else 0 end) as bigint) as reserve,
         cast(sum(case when kind = 'exempt_idle' then step_id else 0 end) as bigint) as exempt,
@@ -102,6 +104,7 @@ level as (
         cast(sum(lost_high) over so_far as bigint) as lost_high,
         cast(sum(save) over so_far as bigint) as save,
         cast(sum(step) over so_far as bigint) as step,
+        cast(sum(profiler) over so_far as bigint) as profiler,
         cast(sum(upkeep) over so_far as bigint) as upkeep,
         cast(sum(reserve) over so_far as bigint) as reserve,
         cast(sum(exempt) over so_far as bigint) as exempt,
@@ -134,6 +137,7 @@ select
     lost_high > 0 as is_lost_high,
     save > 0 as is_save,
     step > 0 as is_step,
+    profiler > 0 as is_profiler,
     upkeep > 0 or reserve > 0 as has_window,
     reserve > 0 as has_reserve,
     exempt > 0 as is_exempt,

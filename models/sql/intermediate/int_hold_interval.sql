@@ -1,6 +1,6 @@
 /*
-purpose: intervals that a job decides: the hold, its steps, startup, idle runs, saves, lost work, and
-    policy windows of jobs
+purpose: intervals that a job decides: the hold, its steps, startup, idle runs, saves, lost work, traces,
+    and policy windows of jobs
 grain: one row per GPU, kind and interval; equal rows may repeat
 keys: interval_no
 columns:
@@ -101,6 +101,11 @@ gathered as (
     union all
     select gpu_uuid, 'step' as kind, 1 as id, start_ns, end_ns
     from int_step
+    union all
+    select hold.gpu_uuid, traced.kind, 1 as id, traced.start_ns, traced.end_ns
+    from int_trace_interval as traced
+    inner join int_hold as hold
+        on traced.hold_id = hold.hold_id
     union all
     select gpu_uuid, kind, 1 as id, start_ns, end_ns
     from policy

@@ -5,7 +5,7 @@ keys: hold_id, hour_id, source, source_file
 columns:
     hold_id | BIGINT | - | hold
     hour_id | BIGINT | h | hours since the epoch
-    source | VARCHAR | - | telemetry, steps or checkpoints
+    source | VARCHAR | - | telemetry, steps, checkpoints, traces or collectives
     source_file | VARCHAR | - | file
     row_count | BIGINT | rows | rows of the file
 */
@@ -65,3 +65,36 @@ group by
     hold.hold_id,
     saved.start_ns // 3600000000000,
     saved.source_file
+union all
+select
+    work.hold_id,
+    work.start_ns // 3600000000000 as hour_id,
+    'traces' as source,
+    trace.source_file,
+    count(*) as row_count
+from int_gpu_work as work
+inner join int_trace as trace
+    on work.trace_no = trace.trace_no
+group by
+    work.hold_id,
+    work.start_ns // 3600000000000,
+    trace.source_file
+union all
+select
+    hold.hold_id,
+    kept.created_ns // 3600000000000 as hour_id,
+    'collectives' as source,
+    kept.source_file,
+    count(*) as row_count
+from stg_collective as kept
+inner join int_hold as hold
+    on kept.job_id = hold.job_id
+    and kept.rank = hold.rank
+    and (kept.attempt is null or kept.attempt = hold.attempt)
+    and (kept.cluster is null or kept.cluster = hold.cluster)
+    and kept.created_ns >= hold.start_ns
+    and kept.created_ns < hold.end_ns
+group by
+    hold.hold_id,
+    kept.created_ns // 3600000000000,
+    kept.source_file

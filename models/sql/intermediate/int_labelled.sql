@@ -18,6 +18,7 @@ columns:
     is_reserve | BOOLEAN | - | an approved reserve
     event_sub | VARCHAR | - | provider_fault, own_maintenance, boot or null
     is_after_steps | BOOLEAN | - | after the last logged step
+    is_profiler | BOOLEAN | - | within two steps of a trace
 */
 with paid as (
     select
@@ -75,5 +76,6 @@ select
         when is_maintenance then 'own_maintenance'
         when is_boot then 'boot'
     end as event_sub,
-    is_after_steps
+    is_after_steps,
+    is_profiler
 from labelled

@@ -1,7 +1,7 @@
 /*
 purpose: billed GPU-time of each bundle by GPU, hour, bucket, cause and payer; what the bill has
     and nothing shows is one row of its own, so that the rows of a bundle sum to what it bills
-grain: one row per bundle, GPU, hour, bucket, sub, cause, hold and idle run
+grain: one row per bundle, GPU, hour, bucket, sub, cause, hold, idle run and straggler
 keys: bundle_id, row_no
 columns:
     bundle_id | BIGINT | - | bundle
@@ -13,17 +13,18 @@ columns:
     waste_class | VARCHAR | - | strict, policy, step, overhead, unknown or useful
     sub | VARCHAR | - | kind within the bucket
     cause | VARCHAR | - | whose doing it is
-    cause_ref | VARCHAR | - | the failed attempt that is the cause
+    cause_ref | VARCHAR | - | the failed attempt, or the rank and GPU, that is the cause
     payer_team | VARCHAR | - | team that holds it and pays
     cluster | VARCHAR | - | cluster
     job_id | VARCHAR | - | job
     attempt | BIGINT | - | attempt
     hold_id | BIGINT | - | hold, 0 where none
     idle_id | BIGINT | - | idle run, 0 where none
+    cause_hold_id | BIGINT | - | hold of the rank that is waited for, 0 where none
     gpu_ns | BIGINT | ns | time
     low_gpu_ns | BIGINT | ns | low bound of this part alone
     high_gpu_ns | BIGINT | ns | high bound of this part alone
-    evidence_grade | VARCHAR | - | E0 bill, E1 + scheduler, E2 + counters
+    evidence_grade | VARCHAR | - | E0 bill, E1 + scheduler, E2 + counters, E3 + sampled traces, E4 every step traced
     method_id | VARCHAR | - | how the row was found
 checks:
     bounds_in_order | blocking | low_gpu_ns <= gpu_ns and gpu_ns <= high_gpu_ns
@@ -54,8 +55,9 @@ every as (
         attempt,
         hold_id,
         idle_id,
+        cause_hold_id,
         gpu_ns,
-        gpu_ns as low_gpu_ns,
+        gpu_ns - less_ns as low_gpu_ns,
         gpu_ns + more_ns as high_gpu_ns,
         evidence_grade,
         method_id
@@ -77,6 +79,7 @@ every as (
         cast(null as bigint) as attempt,
         0 as hold_id,
         0 as idle_id,
+        0 as cause_hold_id,
         bundle.billed_gpu_ns - coalesce(placed.placed_ns, 0) as gpu_ns,
         bundle.billed_gpu_ns - coalesce(placed.placed_ns, 0) as low_gpu_ns,
         bundle.billed_gpu_ns - coalesce(placed.placed_ns, 0) as high_gpu_ns,
@@ -115,6 +118,7 @@ select
     attempt,
     cast(hold_id as bigint) as hold_id,
     cast(idle_id as bigint) as idle_id,
+    cast(cause_hold_id as bigint) as cause_hold_id,
     gpu_ns,
     low_gpu_ns,
     high_gpu_ns,

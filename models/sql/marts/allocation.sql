@@ -24,7 +24,7 @@ columns:
     billed_usd | DECIMAL(38,12) | USD | billed cost
     effective_usd | DECIMAL(38,12) | USD | effective cost
     list_usd | DECIMAL(38,12) | USD | list cost, null where the bill gives none
-    evidence_grade | VARCHAR | - | E0 bill, E1 + scheduler, E2 + counters
+    evidence_grade | VARCHAR | - | E0 bill, E1 + scheduler, E2 + counters, E3 + sampled traces, E4 every step traced
     method_id | VARCHAR | - | how the row was found
     bundle_id | BIGINT | - | bundle of this run
     row_no | BIGINT | - | row within the bundle

@@ -13,7 +13,7 @@ columns:
     sub | VARCHAR | - | kind within the bucket
     waste_class | VARCHAR | - | strict, policy, step, overhead, unknown or useful
     cause | VARCHAR | - | whose doing it is
-    cause_ref | VARCHAR | - | the failed attempt that is the cause
+    cause_ref | VARCHAR | - | the failed attempt, or the rank and GPU, that is the cause
     payer_team | VARCHAR | - | team that holds it and pays
     cluster | VARCHAR | - | cluster
     job_id | VARCHAR | - | job
@@ -25,7 +25,7 @@ columns:
     effective_usd | DECIMAL(38,12) | USD | effective cost
     list_usd | DECIMAL(38,12) | USD | list cost of the lines that give one
     list_unknown_lines | BIGINT | lines | bill lines of the row without a list cost
-    evidence_grade | VARCHAR | - | E0 bill, E1 + scheduler, E2 + counters
+    evidence_grade | VARCHAR | - | E0 bill, E1 + scheduler, E2 + counters, E3 + sampled traces, E4 every step traced
     method_id | VARCHAR | - | how the row was found
 checks:
     time_not_negative | blocking | gpu_ns >= 0

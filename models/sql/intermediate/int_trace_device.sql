@@ -1,0 +1,69 @@
+/*
+purpose: which GPU each device of a trace is.
+    A process of one rank works on the GPU of its rank: the device on which it is busy longest. A
+    process that is the whole attempt counts its devices in the order of the attempt's GPUs. Other
+    devices, such as a peer's that it copies to, are nobody's here.
+grain: one row per trace and device that is a GPU of the attempt
+keys: trace_no, device
+columns:
+    trace_no | BIGINT | - | trace
+    device | BIGINT | - | device as the process counts
+    hold_id | BIGINT | - | hold of the GPU
+*/
+with used as (
+    select
+        trace.trace_no,
+        work.device,
+        cast(sum(work.end_ns - work.start_ns) as bigint) as busy_ns
+    from int_trace as trace
+    inner join stg_trace_kernel as work
+        on trace.source_file = work.source_file
+    group by
+        trace.trace_no,
+        work.device
+),
+
+ranked as (
+    select
+        trace_no,
+        device,
+        row_number() over (partition by trace_no order by device) as device_no,
+        row_number() over (partition by trace_no order by busy_ns desc, device) as busy_no,
+        count(*) over (partition by trace_no) as device_count
+    from used
+),
+
+found as (
+    select
+        ranked.trace_no,
+        ranked.device,
+        hold.hold_id,
+        row_number() over (
+            partition by ranked.trace_no, ranked.device
+            order by hold.start_ns, hold.hold_id
+        ) as hold_no
+    from ranked
+    inner join int_trace as trace
+        on ranked.trace_no = trace.trace_no
+    inner join int_hold as hold
+        on trace.cluster = hold.cluster
+        and trace.job_id = hold.job_id
+        and trace.attempt = hold.attempt
+        and trace.start_ns < hold.end_ns
+        and trace.end_ns > hold.start_ns
+        and case
+            when
+                coalesce(trace.world_size, 1) = 1
+                and ranked.device_count > 1
+                and ranked.device_count = hold.rank_count
+                then hold.rank = ranked.device_no - 1
+            else hold.rank = trace.rank and ranked.busy_no = 1
+        end
+)
+
+select
+    trace_no,
+    device,
+    hold_id
+from found
+where hold_no = 1

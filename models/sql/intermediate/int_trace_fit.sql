@@ -1,0 +1,148 @@
+/*
+purpose: how well the traced steps of a hold speak for all its steps.
+    Normal step = mean of the logged steps that no trace touches, without the first. The profiler
+    slows the host, not the kernels: busy time stands as traced, and must fit into a normal step;
+    where traced steps are over 1.10 normal, the busy share must be shown to agree with the counters
+    within 5 points. One hold that does not fit flags its attempt.
+grain: one row per hold that has traced steps
+keys: hold_id
+columns:
+    hold_id | BIGINT | - | hold
+    window_count | BIGINT | steps | traced steps that the weights are taken from
+    trace_count | BIGINT | traces | traces that they come from
+    has_log | BOOLEAN | - | they are logged steps, and their time is clipped to the log's
+    is_every_step | BOOLEAN | - | every logged step is traced
+    busy_ns | BIGINT | ns | time in them in which the GPU works
+    gap_ns | BIGINT | ns | time in them in which it does not
+    normal_step_ns | BIGINT | ns | mean of the untraced steps, null without one
+    traced_step_ns | BIGINT | ns | mean of the traced steps
+    counter_busy_ns | BIGINT | ns | engine active from first to last step, null without counters
+    in_step_ns | BIGINT | ns | time in logged steps without saves and idle runs
+    is_unfit | BOOLEAN | - | the hold itself does not fit
+    is_unfit_attempt | BOOLEAN | - | some hold of the attempt does not fit
+*/
+with logged as (
+    select
+        hold_id,
+        count(*) as step_count,
+        count(*) filter (where step_no > 1 and not is_traced and step_ns > 0) as normal_count,
+        cast(sum(case when step_no > 1 and not is_traced and step_ns > 0 then step_ns else 0 end) as bigint)
+            as normal_ns,
+        cast(sum(step_ns) as bigint) as in_step_ns,
+        bool_and(is_traced) as is_every_step
+    from int_logged_step
+    group by hold_id
+),
+
+traced as (
+    select
+        step.hold_id,
+        max(case when step.step is not null then 1 else 0 end) = 1 as has_log,
+        count(*) filter (where step.step is not null) as logged_count,
+        count(*) as window_count,
+        count(distinct step.trace_no) as trace_count,
+        cast(sum(step.end_ns - step.start_ns) as bigint) as window_ns
+    from int_trace_step as step
+    group by step.hold_id
+),
+
+split as (
+    select
+        hold_id,
+        cast(sum(case when is_busy then traced_ns else 0 end) as bigint) as busy_window_ns,
+        cast(sum(case when is_busy then logged_ns else 0 end) as bigint) as busy_logged_ns,
+        cast(sum(case when is_busy then 0 else traced_ns end) as bigint) as gap_window_ns,
+        cast(sum(case when is_busy then 0 else logged_ns end) as bigint) as gap_logged_ns
+    from (
+        select
+            *,
+            bucket in ('compute', 'comm_wait', 'comm_exposed', 'copy_exposed') as is_busy
+        from int_trace_bucket
+    ) as bucket
+    group by hold_id
+),
+
+counted as (
+    select
+        hold_id,
+        cast(
+            round(
+                cast(
+                    sum(case when is_window then engine_sum else 0 end) as decimal(38, 0)
+                )
+                * cast('0.000001' as decimal(7, 6)), 0
+            ) as bigint
+        ) as counter_busy_ns
+    from int_activity
+    group by hold_id
+    having cast(sum(case when is_step then observed_ns else 0 end) as bigint) > 0
+),
+
+fact as (
+    select
+        traced.hold_id,
+        case when traced.has_log then traced.logged_count else traced.window_count end
+            as window_count,
+        traced.trace_count,
+        traced.has_log,
+        coalesce(logged.is_every_step, false) as is_every_step,
+        case when traced.has_log then split.busy_logged_ns else split.busy_window_ns end as busy_ns,
+        case when traced.has_log then split.gap_logged_ns else split.gap_window_ns end as gap_ns,
+        case
+            when traced.has_log and logged.normal_count > 0
+                then logged.normal_ns // logged.normal_count
+        end as normal_step_ns,
+        traced.window_ns // traced.window_count as traced_step_ns,
+        counted.counter_busy_ns,
+        logged.in_step_ns
+    from traced
+    inner join split
+        on traced.hold_id = split.hold_id
+    left join logged
+        on traced.hold_id = logged.hold_id
+    left join counted
+        on traced.hold_id = counted.hold_id
+),
+
+-- Shares are compared as products of whole numbers: busy / normal against counters / in_step.
+judged as (
+    select
+        *,
+        normal_step_ns is not null
+        and (
+            cast(busy_ns as hugeint) * 100
+            > cast(normal_step_ns as hugeint) * window_count * 102
+            or (
+                cast(traced_step_ns as hugeint) * 100 > cast(normal_step_ns as hugeint) * 110
+                and coalesce(
+                    abs(
+                        cast(busy_ns as hugeint) * in_step_ns
+                        - cast(counter_busy_ns as hugeint) * normal_step_ns * window_count
+                    ) * 20
+                    > cast(normal_step_ns as hugeint) * window_count * in_step_ns,
+                    true
+                )
+            )
+        ) as is_unfit
+    from fact
+)
+
+select
+    judged.hold_id,
+    judged.window_count,
+    judged.trace_count,
+    judged.has_log,
+    judged.is_every_step,
+    judged.busy_ns,
+    judged.gap_ns,
+    judged.normal_step_ns,
+    judged.traced_step_ns,
+    judged.counter_busy_ns,
+    judged.in_step_ns,
+    judged.is_unfit,
+    bool_or(judged.is_unfit) over (
+        partition by hold.cluster, hold.job_id, hold.attempt
+    ) as is_unfit_attempt
+from judged
+inner join int_hold as hold
+    on judged.hold_id = hold.hold_id
