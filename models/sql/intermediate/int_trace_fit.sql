@@ -1,9 +1,9 @@
 /*
 purpose: how well the traced steps of a hold speak for all its steps.
     Normal step = mean of the logged steps that no trace touches, without the first. The profiler
-    slows the host, not the kernels: busy time stands as traced, and must fit into a normal step;
-    where traced steps are over 1.10 normal, the busy share must be shown to agree with the counters
-    within 5 points. One hold that does not fit flags its attempt.
+    slows the host, not the kernels: busy time stands as traced, and must fit into a normal step.
+    Where traced steps are over 1.10 normal, or no normal step is known, the busy share must be shown
+    to agree with the counters' within 5 points. One hold that does not fit flags its attempt.
 grain: one row per hold that has traced steps
 keys: hold_id
 columns:
@@ -16,8 +16,8 @@ columns:
     gap_ns | BIGINT | ns | time in them in which it does not
     normal_step_ns | BIGINT | ns | mean of the untraced steps, null without one
     traced_step_ns | BIGINT | ns | mean of the traced steps
-    counter_busy_ns | BIGINT | ns | engine active from first to last step, null without counters
-    in_step_ns | BIGINT | ns | time in logged steps without saves and idle runs
+    counter_busy_ns | BIGINT | ns | engine active from first to last step, without a log in paid in_step time; null without counters
+    counted_ns | BIGINT | ns | time in logged steps without saves and idle runs; without a log, observed in_step time
     is_unfit | BOOLEAN | - | the hold itself does not fit
     is_unfit_attempt | BOOLEAN | - | some hold of the attempt does not fit
 */
@@ -28,8 +28,7 @@ with logged as (
         count(*) filter (where step_no > 1 and not is_traced and step_ns > 0) as normal_count,
         cast(sum(case when step_no > 1 and not is_traced and step_ns > 0 then step_ns else 0 end) as bigint)
             as normal_ns,
-        cast(sum(step_ns) as bigint) as in_step_ns,
-        bool_and(is_traced) as is_every_step
+        cast(sum(step_ns) as bigint) as in_step_ns
     from int_logged_step
     group by hold_id
 ),
@@ -67,15 +66,20 @@ counted as (
         hold_id,
         cast(
             round(
-                cast(
-                    sum(case when is_window then engine_sum else 0 end) as decimal(38, 0)
-                )
+                cast(sum(case when is_window then engine_sum else 0 end) as decimal(38, 0))
                 * cast('0.000001' as decimal(7, 6)), 0
             ) as bigint
-        ) as counter_busy_ns
+        ) as window_busy_ns,
+        cast(sum(case when is_step then observed_ns else 0 end) as bigint) as step_seen_ns,
+        cast(
+            round(
+                cast(sum(case when bundle_id > 0 then engine_sum else 0 end) as decimal(38, 0))
+                * cast('0.000001' as decimal(7, 6)), 0
+            ) as bigint
+        ) as paid_busy_ns,
+        cast(sum(case when bundle_id > 0 then observed_ns else 0 end) as bigint) as paid_seen_ns
     from int_activity
     group by hold_id
-    having cast(sum(case when is_step then observed_ns else 0 end) as bigint) > 0
 ),
 
 fact as (
@@ -85,7 +89,7 @@ fact as (
             as window_count,
         traced.trace_count,
         traced.has_log,
-        coalesce(logged.is_every_step, false) as is_every_step,
+        coalesce(traced.logged_count >= logged.step_count, false) as is_every_step,
         case when traced.has_log then split.busy_logged_ns else split.busy_window_ns end as busy_ns,
         case when traced.has_log then split.gap_logged_ns else split.gap_window_ns end as gap_ns,
         case
@@ -93,8 +97,12 @@ fact as (
                 then logged.normal_ns // logged.normal_count
         end as normal_step_ns,
         traced.window_ns // traced.window_count as traced_step_ns,
-        counted.counter_busy_ns,
-        logged.in_step_ns
+        case
+            when logged.hold_id is not null and counted.step_seen_ns > 0
+                then counted.window_busy_ns
+            when logged.hold_id is null and counted.paid_seen_ns > 0 then counted.paid_busy_ns
+        end as counter_busy_ns,
+        coalesce(logged.in_step_ns, counted.paid_seen_ns) as counted_ns
     from traced
     inner join split
         on traced.hold_id = split.hold_id
@@ -104,27 +112,34 @@ fact as (
         on traced.hold_id = counted.hold_id
 ),
 
--- Shares are compared as products of whole numbers: busy / normal against counters / in_step.
+-- What busy time is held against: as many normal steps, else the traced time itself.
+measured as (
+    select
+        *,
+        coalesce(normal_step_ns * window_count, busy_ns + gap_ns) as whole_ns
+    from fact
+),
+
+-- Shares are compared as products of whole numbers: busy / whole against counters / counted.
 judged as (
     select
         *,
-        normal_step_ns is not null
+        not is_every_step
         and (
-            cast(busy_ns as hugeint) * 100
-            > cast(normal_step_ns as hugeint) * window_count * 102
+            cast(busy_ns as hugeint) * 100 > cast(whole_ns as hugeint) * 102
             or (
-                cast(traced_step_ns as hugeint) * 100 > cast(normal_step_ns as hugeint) * 110
+                coalesce(traced_step_ns * 100 > normal_step_ns * 110, true)
                 and coalesce(
                     abs(
-                        cast(busy_ns as hugeint) * in_step_ns
-                        - cast(counter_busy_ns as hugeint) * normal_step_ns * window_count
+                        cast(busy_ns as hugeint) * counted_ns
+                        - cast(counter_busy_ns as hugeint) * whole_ns
                     ) * 20
-                    > cast(normal_step_ns as hugeint) * window_count * in_step_ns,
+                    > cast(whole_ns as hugeint) * counted_ns,
                     true
                 )
             )
         ) as is_unfit
-    from fact
+    from measured
 )
 
 select
@@ -138,7 +153,7 @@ select
     judged.normal_step_ns,
     judged.traced_step_ns,
     judged.counter_busy_ns,
-    judged.in_step_ns,
+    judged.counted_ns,
     judged.is_unfit,
     bool_or(judged.is_unfit) over (
         partition by hold.cluster, hold.job_id, hold.attempt

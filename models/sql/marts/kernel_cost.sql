@@ -54,8 +54,14 @@ traced as (
         hold.team,
         hold.cluster,
         hold.job_id,
-        cast(sum(step.end_ns - step.start_ns) as bigint) as traced_ns
+        cast(
+            sum(case when fit.has_log then part.logged_ns else part.traced_ns end) as bigint
+        ) as traced_ns
     from int_trace_step as step
+    inner join int_trace_bucket as part
+        on step.window_id = part.window_id
+    inner join int_trace_fit as fit
+        on step.hold_id = fit.hold_id
     inner join int_hold as hold
         on step.hold_id = hold.hold_id
     inner join run_hour as hour_of
@@ -184,6 +190,7 @@ select
         as achieved_ratio,
     case
         when in_step_ns > 0
-            then cast(coalesce(traced_ns, 0) as double) / cast(in_step_ns as double)
+            then cast(least(coalesce(traced_ns, 0), in_step_ns) as double)
+            / cast(in_step_ns as double)
     end as coverage_ratio
 from complete
