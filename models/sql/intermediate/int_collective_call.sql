@@ -1,8 +1,8 @@
 /*
 purpose: collectives as each rank's GPU ran them, matched across the ranks of their group.
     By number where every rank's trace or recorder gives it, else by group, kind and order within the
-    step. A match needs every participant, the same elements, and kernels that overlap in time: a
-    collective ends nowhere before its last rank has begun.
+    step. A match needs every participant and kernels that overlap in time, since a
+    collective ends nowhere before its last rank has begun; one by order needs the same elements too.
 grain: one row per collective kernel on a hold
 keys: trace_no, event_no
 columns:
@@ -142,7 +142,7 @@ complete as (
         ranks = group_size
         and kernels = ranks
         and ranks > 1
-        and differs = 0
+        and (differs = 0 or starts_with(match_key, 'seq '))
         and last_start_ns < first_end_ns
 ),
 

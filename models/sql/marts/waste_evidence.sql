@@ -1,8 +1,8 @@
 /*
 purpose: what stands behind each number of waste_team_month: the rule, and the rows and files of
     each source that the rule rests on.
-    Rows are bill lines, attempts, inventory intervals, node events, samples, steps or checkpoint
-    records of the GPUs and hours in the bucket.
+    Rows are bill lines, attempts, inventory intervals, node events, samples, steps, checkpoint
+    records or GPU activities of the GPUs and hours in the bucket.
 grain: one row per month, team, bucket and source
 keys: month, team, bucket, source
 columns:
@@ -12,7 +12,7 @@ columns:
     rule_id | VARCHAR | - | rule of the waste model
     rule_version | BIGINT | - | version of the rule
     proof | VARCHAR | - | the rule in words
-    source | VARCHAR | - | bill, scheduler, inventory, node_event, telemetry, steps or checkpoints
+    source | VARCHAR | - | bill, scheduler, inventory, node_event, telemetry, steps, checkpoints, traces or collectives
     source_rows | BIGINT | rows | rows of the source
     source_files | VARCHAR[] | - | its files
 */

@@ -1,6 +1,6 @@
 /*
 purpose: each thing that stands behind a bucket: a bill line, an attempt, an inventory interval, a
-    node event, or an hour of samples, steps or checkpoint records, with its file and rows.
+    node event, or an hour of samples, steps, checkpoint records or traces, with its file and rows.
     Only the sources that the bucket's rule rests on (seed rule_source).
 grain: one row per month, team, bucket, source, thing and file
 keys: month, team, bucket, source, item, source_file
@@ -8,7 +8,7 @@ columns:
     month | DATE | - | month
     team | VARCHAR | - | team that pays
     bucket | VARCHAR | - | bucket
-    source | VARCHAR | - | bill, scheduler, inventory, node_event, telemetry, steps or checkpoints
+    source | VARCHAR | - | bill, scheduler, inventory, node_event, telemetry, steps, checkpoints, traces or collectives
     item | VARCHAR | - | the thing
     source_file | VARCHAR | - | its file
     row_count | BIGINT | rows | rows of the file
