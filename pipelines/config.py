@@ -30,7 +30,7 @@ SETTINGS: dict[str, tuple[str, Decimal]] = {
 }
 _MJ_PER_KWH = Decimal(3_600_000_000)
 #: Number formats whose peak is known (models/seeds/gpu_peak.csv).
-MFU_DTYPES = ("bf16", "fp16", "fp8", "tf32", "fp32")
+MFU_DTYPES = ("bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64")
 #: No setting is larger in its column's unit: sums and products with times stay in 64 bits.
 _LARGEST = Decimal(10**18)
 _LARGEST_USD_PER_KWH = Decimal(10**6)
