@@ -58,6 +58,8 @@ KINDS: dict[str, Kind] = {
              "the jobs' own steps: startup, MFU and lost work need them"),
         Kind("checkpoint_log", "ingest.steps.checkpoint_log", 1, "E1",
              "saves and restores: recovery_checkpoint, and a surer start of lost work"),
+        Kind("kineto", "ingest.traces.kineto", 1, "E3",
+             "what the GPUs did inside steps: without it in_step is not split, nor kernels priced"),
         Kind("team_map", "ingest.team_map", 1, "E0",
              "which team an account or a tag is: without it every team is unmapped"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -72,6 +72,49 @@ class Rows:
         if len(self._rows) >= max(at_least, 1):
             batch = pa.RecordBatch.from_pylist(self._rows, schema=self._schema)
             self._rows = []
+            yield Batch(self.table, batch)
+
+
+class Columns:
+    """Rows of one landing table that come as columns: for readers of many rows at a time.
+
+    A column left out is null. `source_file` is filled in.
+    """
+
+    def __init__(self, table: str, file: SourceFile) -> None:
+        self.table = table
+        self.count = 0
+        self._schema = LANDING[table].schema
+        self._file = pa.scalar(file.name, pa.string())
+        self._batches: list[pa.RecordBatch] = []
+        self._waiting = 0
+
+    def add(self, count: int, columns: Mapping[str, Sequence[Any] | pa.Array]) -> None:
+        """Add so many rows; a KeyError says that the contract has no such column."""
+        unknown = columns.keys() - set(self._schema.names)
+        if unknown:
+            raise KeyError(f"{self.table} has no column {sorted(unknown)}")
+        if not count:
+            return
+        arrays = []
+        for field in self._schema:
+            if field.name == "source_file":
+                arrays.append(pa.repeat(self._file, count))
+            elif (values := columns.get(field.name)) is None:
+                arrays.append(pa.nulls(count, field.type))
+            elif isinstance(values, pa.Array):
+                arrays.append(values)
+            else:
+                arrays.append(pa.array(values, field.type))
+        self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._waiting += count
+        self.count += count
+
+    def flush(self, *, at_least: int = 1) -> Iterator[Batch]:
+        """Yield what has gathered, if it is at least so many rows, and forget it."""
+        if self._waiting >= max(at_least, 1):
+            batch = pa.concat_batches(self._batches)
+            self._batches, self._waiting = [], 0
             yield Batch(self.table, batch)
 
 

@@ -63,7 +63,7 @@ def blocks(file: SourceFile, *, size: int = BLOCK_BYTES) -> Iterator[Block]:
     or larger than MAX_BYTES.
     """
     rest, line, skipping = b"", 1, False
-    for data in _chunks(file, size):
+    for data in chunks(file, size):
         if data is None:
             # What came before stands; the line in which the data end does not.
             yield Block(line, rest, "the compressed data end early: the copy was cut")
@@ -86,8 +86,11 @@ def blocks(file: SourceFile, *, size: int = BLOCK_BYTES) -> Iterator[Block]:
         yield Block(line, rest)
 
 
-def _chunks(file: SourceFile, size: int) -> Iterator[bytes | None]:
-    """Yield a file's bytes; a None at the end says that its compressed data end early."""
+def chunks(file: SourceFile, size: int) -> Iterator[bytes | None]:
+    """Yield a file's bytes; a None at the end says that its compressed data end early.
+
+    Raises SourceError where the file is damaged, in another encoding, or larger than MAX_BYTES.
+    """
     total = 0
     with open_source(file) as handle:
         # `read` would lose what it has when the compressed data end early.

@@ -1,0 +1,290 @@
+"""Finding the events of a trace in bounded memory.
+
+A trace is one JSON text: an object with a list `traceEvents`, or the bare list. The text is read
+in windows. A window is cut where one event seems to end and the next to begin, and the cut is
+proved by decoding what stands before it as a closed list: text cut at a wrong place is no JSON.
+Where that fails, the window is read event by event, and what is no event becomes a Fault.
+
+Offsets count bytes of the decompressed text, from 0; events are numbered from 1, faults as well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from ingest.text import chunks
+from ingest.traces.events import Event, Unreadable
+from warehouse.contracts import SourceFile
+
+#: A window's size: larger ones are hardly faster.
+WINDOW_BYTES = 1 << 20
+#: What is no event within so many bytes is given up as one fault.
+MAX_EVENT_BYTES = 16 << 20
+#: Metadata beyond so many bytes on either side of the events are passed over.
+MAX_META_BYTES = 4 << 20
+_TRIES = 1000
+_LIST = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
+_OVERLAP = 256
+#: Where an event that cannot be decoded seems to end: behind it stands an object with a `ph`.
+_NEXT = re.compile(rb'\}\s*,\s*(?=\{[^{}]{0,400}"ph"\s*:)')
+_OBJECT = re.compile(r'\{\s*"')
+#: The end of the list behind an event that cannot be decoded.
+_END = re.compile(rb'\}\s*(\])\s*(?:,\s*"[^"\\]*"\s*:|\}\s*\Z|\Z)')
+_CLOSE = re.compile(rb"\}\s*(\])")
+_BETWEEN = b", \t\r\n"
+_SEPARATOR = re.compile(r"[, \t\r\n]*")
+_scan = json.JSONDecoder(strict=False).raw_decode
+
+
+class Decoder(Protocol):
+    """Reads what stands in the list."""
+
+    def events(self, data: bytes) -> list[Event]:
+        """Read a closed list of events; a MsgspecError or RecursionError where it is none."""
+
+    def event(self, data: bytes) -> Event:
+        """Read one event as well as it can be read; Unreadable says why it cannot."""
+
+
+class Piece(NamedTuple):
+    """Events that follow one another; `first` is the number of the first."""
+
+    first: int
+    events: list[Event]
+
+
+class Fault(NamedTuple):
+    """A stretch of the list that is no event, in the place of one."""
+
+    number: int
+    offset: int
+    raw: bytes
+    reason: str
+
+
+class Text:
+    """A file's decompressed text, read from the front: `data` is what is not yet taken."""
+
+    def __init__(self, file: SourceFile, size: int) -> None:
+        self._parts = chunks(file, size)
+        self.data = b""
+        self.offset = 0
+        self.is_end = False
+        #: The compressed data end early.
+        self.is_cut = False
+
+    def fill(self, size: int) -> None:
+        """Read on until `data` has so many bytes, or to the end."""
+        have, parts = len(self.data), [self.data]
+        while have < size and not self.is_end:
+            part = next(self._parts, b"")
+            if part:
+                parts.append(part)
+                have += len(part)
+            else:
+                self.is_end, self.is_cut = True, part is None
+        self.data = b"".join(parts)
+
+    def drop(self, size: int) -> None:
+        """Take so many bytes off the front."""
+        self.data = self.data[size:]
+        self.offset += size
+
+
+class EventList:
+    """The list of events of one file: `open`, then `pieces`, then `head` and `tail` tell the rest.
+
+    `is_truncated` says that the text ends inside the list.
+    """
+
+    def __init__(self, file: SourceFile, *, size: int = WINDOW_BYTES) -> None:
+        self._text = Text(file, size)
+        self._size = size
+        self._wanted = 0
+        self._number = 1
+        self._is_done = False
+        self.is_bare = False
+        self.is_truncated = False
+        #: Behind the list stands another one.
+        self.has_more = False
+        self.head = b""
+        self.tail = b""
+
+    def open(self) -> bool:
+        """Find the list; False where there is none: then `head` is the text, as far as kept.
+
+        Raises SourceError where the file cannot be read.
+        """
+        text = self._text
+        text.fill(_OVERLAP)
+        while not (start := text.data.lstrip()) and not text.is_end:
+            text.drop(len(text.data))
+            text.fill(_OVERLAP)
+        if start.startswith(b"["):
+            self.is_bare = True
+            text.drop(len(text.data) - len(start) + 1)
+            return True
+        while (found := _LIST.search(text.data)) is None:
+            # All but what may be the beginning of a match has been looked at.
+            done = len(text.data) if text.is_end else max(len(text.data) - _OVERLAP, 0)
+            self._keep_head(text.data[:done])
+            text.drop(done)
+            if text.is_end:
+                return False
+            text.fill(_OVERLAP + self._size)
+        self._keep_head(text.data[: found.end()])
+        text.drop(found.end())
+        return True
+
+    def peek(self, size: int) -> bytes:
+        """The first bytes of the list, not taken."""
+        self._text.fill(size)
+        return self._text.data[:size]
+
+    def pieces(self, decoder: Decoder) -> Iterator[Piece | Fault]:
+        """Yield all events and faults in order. Raises SourceError where the file is damaged."""
+        text = self._text
+        while not self._is_done:
+            text.fill(max(self._size, self._wanted))
+            text.drop(len(text.data) - len(text.data.lstrip(_BETWEEN)))
+            if (events := self._whole(decoder)) is None:
+                yield from self._one_by_one(decoder)
+            elif events:
+                yield self._piece(events)
+        self._keep_tail()
+
+    def _keep_head(self, data: bytes) -> None:
+        self.head += data[: MAX_META_BYTES - len(self.head)]
+
+    def _keep_tail(self) -> None:
+        text = self._text
+        parts, kept, rest = [], 0, b""
+        while text.data or not text.is_end:
+            part = text.data[: MAX_META_BYTES - kept]
+            parts.append(part)
+            kept += len(part)
+            self.has_more |= _LIST.search(rest + text.data) is not None
+            rest = text.data[-_OVERLAP:]
+            text.drop(len(text.data))
+            text.fill(self._size)
+        self.tail = b"".join(parts)
+
+    def _piece(self, events: list[Event]) -> Piece:
+        self._number += len(events)
+        return Piece(self._number - len(events), events)
+
+    def _whole(self, decoder: Decoder) -> list[Event] | None:
+        """The window's events up to a proven cut or to the list's end; None where none is found."""
+        data = self._text.data
+        if not self._text.is_end:
+            cuts = [found] if (found := _cut(data)) else []
+        else:
+            # Lists of objects in the metadata behind the events end like the list of events.
+            cuts = [(m.start(1), m.end()) for m in _CLOSE.finditer(data)][:-5:-1]
+        for end, after in cuts:
+            with suppress(msgspec.MsgspecError, RecursionError):
+                events = decoder.events(b"[%b]" % data[:end])
+                self._text.drop(after)
+                self._is_done = self._text.is_end
+                return events
+        return None
+
+    def _one_by_one(self, decoder: Decoder) -> Iterator[Piece | Fault]:
+        """Read the window event by event, as far as it goes."""
+        text = self._text
+        # One byte is one character here, so that places in it are offsets.
+        view = text.data.decode("latin-1")
+        run: list[Event] = []
+        at = 0
+        while (at := _skip(view, at)) < len(view) and view[at] != "]":
+            extent = self._extent(view, at)
+            if extent is None:
+                break
+            raw, fault = text.data[at : at + extent.size], extent.fault
+            try:
+                run.append(decoder.event(raw))
+            except Unreadable as error:
+                if run:
+                    yield self._piece(run)
+                    run = []
+                yield Fault(self._number, text.offset + at, raw, fault or str(error))
+                self._number += 1
+            at += extent.size
+        if run:
+            yield self._piece(run)
+        if view[at : at + 1] == "]":
+            self._is_done = True
+            at += 1
+        elif text.is_end:
+            self._is_done = True
+            self.is_truncated |= text.is_cut or not self.is_bare
+        # What is left is the beginning of an event: more of it must come.
+        self._wanted = len(view) - at + self._size
+        text.drop(at)
+
+    def _extent(self, view: str, at: int) -> _Extent | None:
+        """How far the element at a place reaches; None where only more text can say it."""
+        text = self._text
+        try:
+            end = _scan(view, at)[1]
+        except (ValueError, RecursionError) as error:
+            fault = f"no JSON ({getattr(error, 'msg', error)}); expected an event"
+        else:
+            # A number may go on in the next window.
+            is_open = end == len(view) and view[at] not in '{["' and not text.is_end
+            return None if is_open else _Extent(end - at, "")
+        if (start := _next_start(text.data, view, at)) is not None:
+            return _Extent(len(view[at:start].rstrip(", \t\r\n")), fault)
+        if not text.is_end:
+            is_long = len(view) - at > MAX_EVENT_BYTES
+            return _Extent(len(view) - at, fault) if is_long else None
+        if (close := _END.search(text.data, at)) is not None:
+            return _Extent(close.start(1) - at, fault)
+        self.is_truncated = True
+        return _Extent(len(view) - at, "the file ends inside this event")
+
+
+class _Extent(NamedTuple):
+    """The length of an element in bytes; `fault` where it is no JSON."""
+
+    size: int
+    fault: str
+
+
+def _skip(view: str, at: int) -> int:
+    match = _SEPARATOR.match(view, at)
+    return match.end() if match else at
+
+
+def _cut(data: bytes) -> tuple[int, int] | None:
+    """The last place between two events by their look: where one ends and the next begins."""
+    start = len(data)
+    for _ in range(_TRIES):
+        start = data.rfind(b"{", 0, start)
+        if start <= 0:
+            return None
+        begin = max(start - _OVERLAP, 0)
+        before = data[begin:start].rstrip()
+        if before.endswith(b",") and (before := before[:-1].rstrip()).endswith(b"}"):
+            return begin + len(before), start
+    return None
+
+
+def _next_start(data: bytes, view: str, at: int) -> int | None:
+    """Where the next event begins after one that is no JSON."""
+    boundary = _NEXT.search(data, at + 1)
+    limit = boundary.end() if boundary else len(data)
+    for tries, found in enumerate(_OBJECT.finditer(view, at + 1, limit)):
+        if tries == _TRIES:
+            break
+        with suppress(ValueError, RecursionError):
+            value = _scan(view, found.start())[0]
+            if isinstance(value, dict) and "ph" in value:
+                return found.start()
+    return boundary.end() if boundary else None

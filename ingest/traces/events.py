@@ -1,0 +1,207 @@
+"""One event of a trace: the fields that are read, and its exact times.
+
+Events are decoded strictly and fast first. One whose fields have other types than usual (a thread
+as text, a time as text, a missing value) or whose text is not quite JSON (NaN, control characters,
+bytes that are not UTF-8) is read a second time with care.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+#: Below this many microseconds a float tells nanoseconds apart: 2**43 has steps of 0.002.
+EXACT_US = 2.0**43
+MAX_LONG = 2**63 - 1
+
+Whole = int | str | None
+Number = int | float | Decimal | None
+
+
+class Unreadable(Exception):
+    """An event cannot be read; the text says what was found and what is expected."""
+
+
+NO_TEXT = msgspec.Raw()
+
+
+class Args(msgspec.Struct, gc=False):
+    """What is read of an event's `args`; the lists of shapes stay JSON text."""
+
+    external_id: Whole = field(name="External id", default=None)
+    old_external_id: Whole = field(name="external id", default=None)
+    correlation: Whole = None
+    device: Whole = None
+    stream: Whole = None
+    graph_id: Whole = field(name="graph id", default=None)
+    graph_node_id: Whole = field(name="graph node id", default=None)
+    size: int | float | str | None = field(name="bytes", default=None)
+    kind: Whole = None
+    grid: list[int] | str | None = None
+    block: list[int] | str | None = None
+    occupancy: int | float | str | None = field(name="est. achieved occupancy %", default=None)
+    collective: str | None = field(name="Collective name", default=None)
+    group_name: str | None = field(name="Process Group Name", default=None)
+    group_ranks: str | None = field(name="Process Group Ranks", default=None)
+    group_size: Whole = field(name="Group size", default=None)
+    seq: Whole = field(name="Seq", default=None)
+    in_elements: Whole = field(name="In msg nelems", default=None)
+    out_elements: Whole = field(name="Out msg nelems", default=None)
+    dtype: str | None = None
+    sequence_number: Whole = field(name="Sequence number", default=None)
+    fwd_thread_id: Whole = field(name="Fwd thread id", default=None)
+    dims: msgspec.Raw = field(name="Input Dims", default=NO_TEXT)
+    types: msgspec.Raw = field(name="Input type", default=NO_TEXT)
+    concrete: msgspec.Raw = field(name="Concrete Inputs", default=NO_TEXT)
+
+
+NO_ARGS = Args()
+
+
+class Event(msgspec.Struct, gc=False):
+    """An event; `ts` and `dur` are microseconds."""
+
+    ph: str
+    cat: str = ""
+    name: str = ""
+    pid: Whole = None
+    tid: Whole = None
+    ts: int | float | None = None
+    dur: int | float | None = None
+    args: Args | None = None
+
+
+class ExactEvent(Event, gc=False):
+    """An event whose times are decimal: epoch microseconds with digits behind the point."""
+
+    ts: Decimal | None = None  # type: ignore[assignment]
+    dur: Decimal | None = None  # type: ignore[assignment]
+
+
+class EventDecoder:
+    """Decodes events; it remembers that a file's times need decimals."""
+
+    def __init__(self) -> None:
+        self._plain = msgspec.json.Decoder(list[Event])
+        self._exact = msgspec.json.Decoder(list[ExactEvent])
+        self._is_exact = False
+
+    def events(self, data: bytes) -> list[Event]:
+        """Read a closed list strictly; a MsgspecError or RecursionError where it is none."""
+        if not self._is_exact:
+            events = self._plain.decode(data)
+            if not any(type(e.ts) is float and e.ts >= EXACT_US for e in events):
+                return events
+            self._is_exact = True
+        return self._exact.decode(data)  # type: ignore[return-value]
+
+    def event(self, data: bytes) -> Event:
+        """Read one event strictly, else with care; Unreadable says why it cannot be read."""
+        try:
+            return self.events(b"[%b]" % data)[0]
+        except (msgspec.MsgspecError, RecursionError):
+            return careful(data)
+
+
+def careful(data: bytes) -> Event:
+    """Read one event whatever the types of its fields; what cannot be read of them is None."""
+    try:
+        value = json.loads(
+            data.decode("utf-8", "replace"), strict=False,
+            parse_float=Decimal, parse_constant=lambda _: None,
+        )  # fmt: skip
+    except (ValueError, RecursionError, InvalidOperation) as error:
+        raise Unreadable(f"no JSON ({error}); expected an event") from None
+    if not isinstance(value, dict):
+        raise Unreadable(f"a {type(value).__name__}; expected an event, an object with ph")
+    if not isinstance(value.get("ph"), str):
+        raise Unreadable("an object without ph; expected an event")
+    args = value.get("args")
+    ts, dur = _number(value.get("ts")), _number(value.get("dur"))
+    return ExactEvent(
+        ph=_text(value["ph"]) or "",
+        cat=_text(value.get("cat")) or "", name=_text(value.get("name")) or "",
+        pid=_whole(value.get("pid")), tid=_whole(value.get("tid")),
+        ts=ts, dur=dur,
+        args=_args(args) if isinstance(args, dict) else None,
+    )  # fmt: skip
+
+
+def _args(value: dict[str, Any]) -> Args:
+    read = {
+        name: _FIELDS[key](value[key]) for key, name in _NAMES.items() if value.get(key) is not None
+    }
+    return Args(**read)
+
+
+def _text(value: object) -> str | None:
+    """Text that can be stored: halves of surrogate pairs become U+FFFD."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else str(value)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _number(value: object) -> Decimal | None:
+    if isinstance(value, str | int | Decimal) and not isinstance(value, bool):
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            return None
+        return number if number.is_finite() and abs(number) <= MAX_LONG else None
+    return None
+
+
+def _whole(value: object) -> Whole:
+    if isinstance(value, Decimal):
+        return int(value) if abs(value) <= MAX_LONG and value == int(value) else None
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
+
+
+def _count(value: object) -> int | str | None:
+    if isinstance(value, Decimal):
+        return round(value) if abs(value) <= MAX_LONG else None
+    return _whole(value)
+
+
+def _sides(value: object) -> list[int] | None:
+    if isinstance(value, list) and all(type(side) is int for side in value):
+        return value
+    return None
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(value, default=str).encode())
+
+
+def _reader(name: str) -> Any:
+    if name in ("collective", "group_name", "group_ranks", "dtype"):
+        return _text
+    if name in ("grid", "block"):
+        return _sides
+    if name in ("dims", "types", "concrete"):
+        return _raw
+    return _count if name in ("size", "occupancy") else _whole
+
+
+_NAMES = {f.encode_name: f.name for f in msgspec.structs.fields(Args)}
+_FIELDS = {key: _reader(name) for key, name in _NAMES.items()}
+
+
+def long(value: object) -> int | None:
+    """A whole number that fits a BIGINT: as it is, or as text (`17`, `stream 7`); else None."""
+    if type(value) is str:
+        digits = value[len(value.rstrip("0123456789")) :]
+        value = int(digits) if 0 < len(digits) < 20 and digits.isascii() else None
+    if type(value) is float:
+        value = round(value) if abs(value) < EXACT_US else None
+    return value if isinstance(value, int) and -MAX_LONG - 1 <= value <= MAX_LONG else None
+
+
+def ns(us: int | float | Decimal) -> int:
+    """Nanoseconds of microseconds: exact for whole numbers, decimals, and floats under EXACT_US."""
+    return round(us * 1000)

@@ -1,0 +1,410 @@
+"""Events to rows of the trace tables: which event belongs where, with exact times.
+
+Times of the file are microseconds, relative to a base or since the epoch; rows have epoch ns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from ingest.rows import BATCH_ROWS, Columns, Rejects
+from ingest.traces import modules
+from ingest.traces.events import NO_ARGS, Args, Event, long, ns
+from ingest.traces.kernel_names import family, kind_of
+from warehouse.contracts import Batch, SourceFile
+
+_WEEK_US = 7 * 86_400 * 1_000_000
+#: Later times do not fit a BIGINT of nanoseconds.
+_MAX_US = 2**62 // 1000
+_GPU, _LAUNCH, _OP, _USER, _PYTHON, _OTHER = range(6)
+
+#: Which rows a category gives; capital ones are of 2021. All else is counted only.
+_TABLE_OF = {
+    "kernel": _GPU, "Kernel": _GPU,
+    "gpu_memcpy": _GPU, "Memcpy": _GPU,
+    "gpu_memset": _GPU, "Memset": _GPU,
+    "cuda_runtime": _LAUNCH, "Runtime": _LAUNCH, "cuda_driver": _LAUNCH,
+    "xpu_runtime": _LAUNCH, "xpu_driver": _LAUNCH,
+    "mtia_runtime": _LAUNCH,
+    "privateuse1_runtime": _LAUNCH, "privateuse1_driver": _LAUNCH,
+    "cpu_op": _OP, "Operator": _OP,
+    "user_annotation": _USER,
+    "python_function": _PYTHON,
+}  # fmt: skip
+_ACTIVITY = {
+    "kernel": "kernel", "Kernel": "kernel", "gpu_memcpy": "memcpy", "Memcpy": "memcpy",
+    "gpu_memset": "memset", "Memset": "memset",
+}  # fmt: skip
+_STEP = "profilerstep"
+_STEP_NAME = re.compile(rf"{_STEP}\s*(?:#\s*([0-9]{{1,18}})|\*)?\s*\Z", re.IGNORECASE)
+
+Values: TypeAlias = Sequence[Any] | pa.Array
+
+
+class Timed(NamedTuple):
+    """Events of one kind that have a sound time, with their numbers and epoch ns."""
+
+    numbers: list[int]
+    events: list[Event]
+    starts: list[int]
+    ends: list[int]
+
+
+@dataclass
+class Counts:
+    """What was seen of a file's events."""
+
+    events: int = 0
+    steps: int = 0
+    start_ns: int | None = None
+    end_ns: int | None = None
+    has_shapes: bool = False
+    has_stack: bool = False
+
+    def span(self, starts: list[int], ends: list[int]) -> None:
+        """Widen the file's time to these events'."""
+        if starts:
+            first, last = min(starts), max(ends)
+            self.start_ns = first if self.start_ns is None else min(first, self.start_ns)
+            self.end_ns = last if self.end_ns is None else max(last, self.end_ns)
+
+
+class Tables:
+    """The tables of one trace file, filled by `take` and `finish`; `flush` hands rows on."""
+
+    def __init__(self, file: SourceFile, base_ns: int, rejects: Rejects) -> None:
+        self.counts = Counts()
+        #: Processes that rows of the host belong to.
+        self.pids: set[int] = set()
+        self._base = base_ns
+        self._rejects = rejects
+        self._frames = modules.Frames()
+        self.gpu = Columns("trace_kernel", file)
+        self.launches = Columns("trace_launch", file)
+        self.ops = Columns("trace_op", file)
+        self.annotations = Columns("trace_annotation", file)
+
+    def take(self, first: int, events: list[Event]) -> None:
+        """Add events that follow one another; `first` is the number of the first."""
+        groups: list[list[Event]] = [[] for _ in range(6)]
+        numbers: list[list[int]] = [[] for _ in range(6)]
+        table_of = _TABLE_OF.get
+        for number, event in enumerate(events, first):
+            if event.ph == "X":
+                table = table_of(event.cat, _OTHER)
+                groups[table].append(event)
+                numbers[table].append(number)
+        self.counts.events += len(events)
+        if groups[_GPU]:
+            self._add_gpu(self._timed(numbers[_GPU], groups[_GPU], _device))
+        if groups[_LAUNCH]:
+            self._add_launches(self._timed(numbers[_LAUNCH], groups[_LAUNCH], _thread))
+        if groups[_OP]:
+            self._add_ops(numbers[_OP], groups[_OP])
+        if groups[_USER]:
+            self._add_annotations(self._timed(numbers[_USER], groups[_USER], _thread))
+        if groups[_PYTHON]:
+            self.counts.has_stack = True
+            self._add_frames(numbers[_PYTHON], groups[_PYTHON])
+        self._span(groups[_OTHER])
+
+    def finish(self) -> Iterator[Batch]:
+        """Yield the rows that only the whole file gives: modules, and what is left."""
+        for count, columns in self._frames.rows():
+            self.annotations.add(count, columns)
+            yield from self.annotations.flush(at_least=BATCH_ROWS)
+        yield from self.flush()
+
+    def flush(self, *, at_least: int = 1) -> Iterator[Batch]:
+        """Yield what has gathered in tables of at least so many rows."""
+        for rows in (self.gpu, self.launches, self.ops, self.annotations):
+            yield from rows.flush(at_least=at_least)
+
+    def _timed(
+        self, numbers: list[int], events: list[Event], place: Callable[[Event], tuple[Any, Any]]
+    ) -> tuple[Timed, pa.Array, pa.Array]:
+        """The events whose time and place are sound, with the two numbers of their place.
+
+        The others become rejects.
+        """
+        kept = self._times(numbers, events)
+        if kept is None:
+            kept = Timed([], [], [], [])
+            for number, event in zip(numbers, events, strict=True):
+                if fault := self._fault(event):
+                    self._reject(number, event, fault)
+                    continue
+                kept.numbers.append(number)
+                kept.events.append(event)
+                kept.starts.append(self._base + max(ns(event.ts or 0), 0))
+                kept.ends.append(kept.starts[-1] + ns(event.dur or 0))
+        places = [place(event) for event in kept.events]
+        outer, inner = _longs([p[0] for p in places]), _longs([p[1] for p in places])
+        if outer.null_count or inner.null_count:
+            kept, outer, inner = self._placed(kept, outer, inner)
+        self.counts.span(kept.starts, kept.ends)
+        return kept, outer, inner
+
+    def _times(self, numbers: list[int], events: list[Event]) -> Timed | None:
+        """All events with their times; None where one of them has no sound time."""
+        ts, lengths = [e.ts for e in events], [e.dur for e in events]
+        if not events or None in ts or None in lengths:
+            return None
+        least = 0 if self._base == 0 else 0.001
+        if not (
+            min(ts) >= least and max(ts) <= _MAX_US  # type: ignore[type-var,operator]
+            and min(lengths) >= 0 and max(lengths) <= _WEEK_US  # type: ignore[type-var,operator]
+        ):  # fmt: skip
+            return None
+        base = self._base
+        starts = [round(us * 1000) + base for us in ts]  # type: ignore[operator]
+        ends = [
+            start + round(us * 1000)  # type: ignore[operator]
+            for start, us in zip(starts, lengths, strict=True)
+        ]
+        return Timed(numbers, events, starts, ends)
+
+    def _fault(self, event: Event) -> str:
+        """What is wrong with an event's time; '' where nothing is."""
+        if event.ts is None or event.dur is None:
+            name = "ts" if event.ts is None else "dur"
+            return f"no {name}; expected a number of microseconds"
+        if event.ts > _MAX_US:
+            return f"ts is {event.ts} us; expected a time before 2116"
+        if self._base and event.ts < 0.001:
+            return f"ts is {event.ts}: the profiler lost the time; expected more than 0"
+        if event.dur < 0:
+            return f"dur is {event.dur} us; expected 0 or more"
+        if event.dur > _WEEK_US:
+            return f"dur is {event.dur} us: an event that was never ended; expected 7 days or less"
+        return ""
+
+    def _placed(
+        self, timed: Timed, outer: pa.Array, inner: pa.Array
+    ) -> tuple[Timed, pa.Array, pa.Array]:
+        """Those whose place is two whole numbers; the others become rejects."""
+        kept = []
+        for at, event in enumerate(timed.events):
+            if outer[at].is_valid and inner[at].is_valid:
+                kept.append(at)
+                continue
+            self._reject(
+                timed.numbers[at], event,
+                f"pid {event.pid!r}, tid {event.tid!r}; expected whole numbers, or a device and a "
+                f"stream",
+            )  # fmt: skip
+        index = pa.array(kept, pa.int64())
+        placed = Timed(
+            [timed.numbers[at] for at in kept], [timed.events[at] for at in kept],
+            [timed.starts[at] for at in kept], [timed.ends[at] for at in kept],
+        )  # fmt: skip
+        return placed, outer.take(index), inner.take(index)
+
+    def _reject(self, number: int, event: Event, fault: str) -> None:
+        self._rejects.put(f"event {number}", fault, msgspec.json.encode(event))
+
+    def _span(self, events: list[Event]) -> None:
+        """Let events that are not kept widen the file's time, where theirs is sound."""
+        timed = self._times([], events)
+        if timed is None:
+            timed = self._times([], [e for e in events if not self._fault(e) and (e.ts or 0) >= 0])
+        if timed is not None:
+            self.counts.span(timed.starts, timed.ends)
+
+    def _add_gpu(self, found: tuple[Timed, pa.Array, pa.Array]) -> None:
+        timed, devices, streams = found
+        events = timed.events
+        args = [e.args or NO_ARGS for e in events]
+        activities = [_ACTIVITY[e.cat] for e in events]
+        self.gpu.add(len(events), {
+            "event_no": timed.numbers, "start_ns": timed.starts, "end_ns": timed.ends,
+            "device": devices, "stream": streams,
+            "activity": activities,
+            "kind": [
+                kind_of(e.name) if a == "kernel" else "copy"
+                for e, a in zip(events, activities, strict=True)
+            ],
+            "name": [e.name for e in events],
+            "family": [family(e.name) for e in events],
+            "correlation": _longs([a.correlation for a in args]),
+            "external_id": _external_ids(args),
+            "graph_node_id": [_node(a) for a in args],
+            "bytes": _longs([a.size for a in args]),
+            "blocks": [_product(a.grid, a) for a in args],
+            "threads": [_product(a.block, a) for a in args],
+            "occupancy_percent": _longs([a.occupancy for a in args]),
+            **_collective(args),
+        })  # fmt: skip
+
+    def _add_launches(self, found: tuple[Timed, pa.Array, pa.Array]) -> None:
+        timed, pids, tids = found
+        args = [e.args or NO_ARGS for e in timed.events]
+        self.launches.add(len(args), {
+            **self._host(timed, pids, tids),
+            "name": [e.name for e in timed.events],
+            "correlation": _longs([a.correlation for a in args]),
+            "external_id": _external_ids(args),
+        })  # fmt: skip
+
+    def _add_ops(self, numbers: list[int], events: list[Event]) -> None:
+        """Add ops; in 2021 the profiler's steps were among them."""
+        is_step = [
+            e.name[: len(_STEP)].lower() == _STEP and _STEP_NAME.match(e.name.strip()) is not None
+            for e in events
+        ]
+        if any(is_step):
+            steps = [at for at, yes in enumerate(is_step) if yes]
+            ops = [at for at, yes in enumerate(is_step) if not yes]
+            self._add_annotations(
+                self._timed([numbers[i] for i in steps], [events[i] for i in steps], _thread)
+            )
+            numbers, events = [numbers[i] for i in ops], [events[i] for i in ops]
+        timed, pids, tids = self._timed(numbers, events, _thread)
+        args = [e.args or NO_ARGS for e in timed.events]
+        shapes = [
+            _shape(e.name, bytes(a.dims), bytes(a.types), bytes(a.concrete))
+            for e, a in zip(timed.events, args, strict=True)
+        ]
+        self.counts.has_shapes |= any(shape.dims is not None for shape in shapes)
+        self.ops.add(len(args), {
+            **self._host(timed, pids, tids),
+            "name": [e.name for e in timed.events],
+            "external_id": _external_ids(args),
+            "sequence_number": _longs([a.sequence_number for a in args]),
+            "fwd_thread_id": _longs([a.fwd_thread_id for a in args]),
+            "input_dims": [s.dims for s in shapes],
+            "input_types": [s.types for s in shapes],
+            "flops": [s.flops for s in shapes],
+            "bytes": [s.bytes for s in shapes],
+            "math_dtype": [s.math_dtype for s in shapes],
+        })  # fmt: skip
+
+    def _add_annotations(self, found: tuple[Timed, pa.Array, pa.Array]) -> None:
+        timed, pids, tids = found
+        names = [e.name for e in timed.events]
+        steps = [_STEP_NAME.match(name.strip()) for name in names]
+        self.counts.steps += sum(step is not None for step in steps)
+        self.annotations.add(len(names), {
+            **self._host(timed, pids, tids),
+            "kind": ["user" if step is None else "step" for step in steps],
+            "name": names,
+            "step_no": [int(step[1]) if step and step[1] else None for step in steps],
+        })  # fmt: skip
+
+    def _add_frames(self, numbers: list[int], events: list[Event]) -> None:
+        """Keep module frames; other Python frames only widen the file's time."""
+        prefix = modules.PREFIX
+        kept = [at for at, event in enumerate(events) if event.name.startswith(prefix)]
+        self._span([e for e in events if not e.name.startswith(prefix)])
+        if kept:
+            timed, pids, tids = self._timed(
+                [numbers[i] for i in kept], [events[i] for i in kept], _thread
+            )
+            self._frames.add({
+                **self._host(timed, pids, tids),
+                "name": [e.name.removeprefix(prefix) for e in timed.events],
+            })  # fmt: skip
+
+    def _host(self, timed: Timed, pids: pa.Array, tids: pa.Array) -> dict[str, Values]:
+        self.pids.update(pids.unique().to_pylist())
+        return {
+            "event_no": timed.numbers, "pid": pids, "tid": tids,
+            "start_ns": timed.starts, "end_ns": timed.ends,
+        }  # fmt: skip
+
+
+def _device(event: Event) -> tuple[Any, Any]:
+    args = event.args or NO_ARGS
+    return (
+        event.pid if args.device is None else args.device,
+        event.tid if args.stream is None else args.stream,
+    )
+
+
+def _thread(event: Event) -> tuple[Any, Any]:
+    return event.pid, event.tid
+
+
+def _longs(values: list[Any]) -> pa.Array:
+    """A BIGINT column; what is no whole number, nor text that ends in one, is null."""
+    try:
+        return pa.array(values, pa.int64())
+    except (OverflowError, TypeError, pa.ArrowException):
+        return pa.array([long(value) for value in values], pa.int64())
+
+
+def _external_ids(args: list[Args]) -> pa.Array:
+    return _longs([a.old_external_id if a.external_id is None else a.external_id for a in args])
+
+
+def _node(args: Args) -> int | None:
+    """The node of the graph that a kernel is of; the graph, where only that is known."""
+    for value in (args.graph_node_id, args.graph_id):
+        if value is not None and (number := long(value)) is not None and number > 0:
+            return number
+    return None
+
+
+def _product(sides: object, args: Args) -> int | None:
+    """Blocks or threads of a launch. ROCm counts a grid in blocks or in threads: not known."""
+    if not isinstance(sides, list) or not sides or args.kind is not None:
+        return None
+    count = prod(sides)
+    return count if 0 < count < 2**63 else None
+
+
+def _collective(args: list[Args]) -> dict[str, Values]:
+    if not any(a.collective is not None or a.group_name is not None for a in args):
+        return {}
+    return {
+        "collective": [
+            None if a.collective is None else a.collective.lower().replace("_", "") for a in args
+        ],
+        "group_name": [a.group_name for a in args],
+        "group_ranks": [a.group_ranks for a in args],
+        "group_size": _longs([a.group_size for a in args]),
+        "seq": _longs([a.seq for a in args]),
+        "in_elements": _longs([a.in_elements for a in args]),
+        "out_elements": _longs([a.out_elements for a in args]),
+        "dtype": [a.dtype for a in args],
+    }
+
+
+def work(*_: object) -> tuple[None, None, None]:
+    return None, None, None
+
+
+class _Shape(NamedTuple):
+    dims: str | None
+    types: str | None
+    flops: int | None
+    bytes: int | None
+    math_dtype: str | None
+
+
+@lru_cache(maxsize=16_384)
+def _shape(name: str, dims: bytes, types: bytes, concrete: bytes) -> _Shape:
+    """The shapes of an op's inputs as compact JSON, and the work that they make."""
+    read = [_decoded(text) for text in (dims, types, concrete)]
+    flops, size, math_dtype = work(name, *read)
+    return _Shape(_compact(read[0]), _compact(read[1]), flops, size, math_dtype)
+
+
+def _decoded(text: bytes) -> list[Any] | None:
+    try:
+        value = msgspec.json.decode(text) if text else None
+    except msgspec.DecodeError:
+        return None
+    return value if isinstance(value, list) else None
+
+
+def _compact(value: list[Any] | None) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
