@@ -12,7 +12,7 @@ columns:
     family | VARCHAR | - | kernel family
     correlation | BIGINT | - | ties to the launch
     external_id | BIGINT | - | ties to the op
-    is_graph | BOOLEAN | - | replayed by a graph
+    is_graph | BOOLEAN | - | replayed by a graph, by its node or its launch
     is_tf32 | BOOLEAN | - | the name says that it multiplies in TF32
     bytes | BIGINT | B | bytes that a copy or fill moves
     collective | VARCHAR | - | collective
@@ -31,7 +31,7 @@ select
     work.family,
     work.correlation,
     work.external_id,
-    work.is_graph,
+    work.is_graph or coalesce(launch.is_graph, false) as is_graph,
     regexp_matches(work.name, 'tf32|s1688gemm|s1688tf32') as is_tf32,
     work.bytes,
     work.collective,
@@ -45,3 +45,6 @@ inner join int_trace_device as device
 inner join stg_trace_kernel as work
     on trace.source_file = work.source_file
     and device.device = work.device
+left join int_launch as launch
+    on trace.trace_no = launch.trace_no
+    and work.correlation = launch.correlation

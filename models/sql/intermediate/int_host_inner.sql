@@ -13,38 +13,10 @@ columns:
     frame_kind | VARCHAR | - | op, backward or module
     frame_id | BIGINT | - | event number of the frame in the file
 */
-with frame as (
-    select
-        trace_no,
-        'op' as frame_kind,
-        event_no as id,
-        pid,
-        tid,
-        start_ns,
-        end_ns
-    from int_op
-    union all
-    select
-        trace_no,
-        'backward' as frame_kind,
-        event_no as id,
-        pid,
-        tid,
-        start_ns,
-        end_ns
-    from int_op
-    where
-        is_backward
-        and sequence_number is not null
-    union all
-    select
+with framed as (
+    select distinct
         trace.trace_no,
-        'module' as frame_kind,
-        module.event_no as id,
-        module.pid,
-        module.tid,
-        module.start_ns,
-        module.end_ns
+        trace.source_file
     from int_trace as trace
     inner join stg_trace_annotation as module
         on trace.source_file = module.source_file
@@ -52,7 +24,87 @@ with frame as (
     where trace.job_id is not null
 ),
 
+-- Only what is looked for: launches of GPU work, and ops only where no External id gives them.
+launched as (
+    select
+        work.trace_no,
+        work.correlation,
+        bool_or(op.event_no is null) as needs_op
+    from int_gpu_work as work
+    left join int_op as op
+        on work.trace_no = op.trace_no
+        and work.external_id = op.external_id
+    where
+        not work.is_graph
+        and work.correlation is not null
+    group by
+        work.trace_no,
+        work.correlation
+),
+
+unnamed as (
+    select distinct trace_no
+    from launched
+    where needs_op
+),
+
+frame as (
+    select
+        op.trace_no,
+        'op' as frame_kind,
+        op.event_no as id,
+        op.pid,
+        op.tid,
+        op.start_ns,
+        op.end_ns
+    from int_op as op
+    inner join unnamed
+        on op.trace_no = unnamed.trace_no
+    union all
+    select
+        op.trace_no,
+        'backward' as frame_kind,
+        op.event_no as id,
+        op.pid,
+        op.tid,
+        op.start_ns,
+        op.end_ns
+    from int_op as op
+    inner join framed
+        on op.trace_no = framed.trace_no
+    where
+        op.is_backward
+        and op.sequence_number is not null
+    union all
+    select
+        framed.trace_no,
+        'module' as frame_kind,
+        module.event_no as id,
+        module.pid,
+        module.tid,
+        module.start_ns,
+        module.end_ns
+    from framed
+    inner join stg_trace_annotation as module
+        on framed.source_file = module.source_file
+        and module.kind = 'module'
+),
+
 point as (
+    select
+        launch.trace_no,
+        'op' as frame_kind,
+        'launch' as point_kind,
+        launch.correlation as id,
+        launch.pid,
+        launch.tid,
+        launch.start_ns
+    from int_launch as launch
+    inner join launched
+        on launch.trace_no = launched.trace_no
+        and launch.correlation = launched.correlation
+        and launched.needs_op
+    union all
     select
         launch.trace_no,
         kinds.frame_kind,
@@ -62,26 +114,31 @@ point as (
         launch.tid,
         launch.start_ns
     from int_launch as launch
+    inner join framed
+        on launch.trace_no = framed.trace_no
+    inner join launched
+        on launch.trace_no = launched.trace_no
+        and launch.correlation = launched.correlation
     cross join (
-        select 'op' as frame_kind
-        union all
         select 'backward' as frame_kind
         union all
         select 'module' as frame_kind
     ) as kinds
     union all
     select
-        trace_no,
+        op.trace_no,
         'module' as frame_kind,
         'op' as point_kind,
-        event_no as id,
-        pid,
-        tid,
-        start_ns
-    from int_op
+        op.event_no as id,
+        op.pid,
+        op.tid,
+        op.start_ns
+    from int_op as op
+    inner join framed
+        on op.trace_no = framed.trace_no
     where
-        sequence_number is not null
-        and not is_backward
+        op.sequence_number is not null
+        and not op.is_backward
 ),
 
 -- At one instant frames close first, then open (the outer, which is longer, before the inner).

@@ -9,6 +9,7 @@ columns:
     tid | BIGINT | - | thread
     start_ns | BIGINT | ns | start of the call, epoch
     end_ns | BIGINT | ns | end of the call, epoch
+    is_graph | BOOLEAN | - | it launches a graph
 */
 with numbered as (
     select
@@ -18,6 +19,7 @@ with numbered as (
         launch.tid,
         launch.start_ns,
         launch.end_ns,
+        launch.name in ('cudaGraphLaunch', 'cuGraphLaunch', 'hipGraphLaunch') as is_graph,
         row_number() over (
             partition by trace.trace_no, launch.correlation
             order by launch.start_ns, launch.event_no
@@ -36,6 +38,7 @@ select
     pid,
     tid,
     start_ns,
-    end_ns
+    end_ns,
+    is_graph
 from numbered
 where call_no = 1
