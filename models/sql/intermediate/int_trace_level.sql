@@ -82,48 +82,53 @@ moment as (
     where start_ns < end_ns
 ),
 
-net as (
-    select
-        trace_no,
-        hold_id,
-        at_ns,
-        cast(sum(case when kind = 'window' then change else 0 end) as bigint) as step_id,
-        cast(sum(case when kind = 'logged' then change else 0 end) as bigint) as logged,
-        cast(sum(case when kind = 'compute' then change else 0 end) as bigint) as compute,
-        cast(sum(case when kind = 'comm' then change else 0 end) as bigint) as comm,
-        cast(sum(case when kind = 'wait' then change else 0 end) as bigint) as waiting,
-        cast(sum(case when kind = 'copy' then change else 0 end) as bigint) as copying,
-        cast(sum(case when kind = 'data_stall' then change else 0 end) as bigint) as loading,
-        cast(sum(case when kind = 'host_sync' then change else 0 end) as bigint) as syncing,
-        cast(sum(case when kind = 'host' then change else 0 end) as bigint) as working,
-        cast(sum(case when kind = 'launching' then change else 0 end) as bigint) as launching,
-        cast(sum(case when kind = 'pipeline_bubble' then change else 0 end) as bigint) as bubble
-    from moment
-    group by
-        trace_no,
-        hold_id,
-        at_ns
-),
-
 level as (
     select
         trace_no,
         hold_id,
         at_ns as start_ns,
-        lead(at_ns) over (partition by trace_no, hold_id order by at_ns) as end_ns,
-        cast(sum(step_id) over so_far as bigint) as window_id,
-        cast(sum(logged) over so_far as bigint) as logged,
-        cast(sum(compute) over so_far as bigint) as compute_count,
-        cast(sum(comm) over so_far as bigint) as comm_count,
-        cast(sum(waiting) over so_far as bigint) as wait_count,
-        cast(sum(copying) over so_far as bigint) as copy_count,
-        cast(sum(loading) over so_far as bigint) as loading,
-        cast(sum(syncing) over so_far as bigint) as syncing,
-        cast(sum(working) over so_far as bigint) as working,
-        cast(sum(launching) over so_far as bigint) as launching,
-        cast(sum(bubble) over so_far as bigint) as bubble
-    from net
-    window so_far as (partition by trace_no, hold_id order by at_ns rows unbounded preceding)
+        lead(at_ns) over (
+            partition by trace_no, hold_id order by at_ns, kind, change
+        ) as end_ns,
+        cast(
+            sum(case when kind = 'window' then change else 0 end) over so_far as bigint
+        ) as window_id,
+        cast(
+            sum(case when kind = 'logged' then change else 0 end) over so_far as bigint
+        ) as logged,
+        cast(
+            sum(case when kind = 'compute' then change else 0 end) over so_far as bigint
+        ) as compute_count,
+        cast(
+            sum(case when kind = 'comm' then change else 0 end) over so_far as bigint
+        ) as comm_count,
+        cast(
+            sum(case when kind = 'wait' then change else 0 end) over so_far as bigint
+        ) as wait_count,
+        cast(
+            sum(case when kind = 'copy' then change else 0 end) over so_far as bigint
+        ) as copy_count,
+        cast(
+            sum(case when kind = 'data_stall' then change else 0 end) over so_far as bigint
+        ) as loading,
+        cast(
+            sum(case when kind = 'host_sync' then change else 0 end) over so_far as bigint
+        ) as syncing,
+        cast(
+            sum(case when kind = 'host' then change else 0 end) over so_far as bigint
+        ) as working,
+        cast(
+            sum(case when kind = 'launching' then change else 0 end) over so_far as bigint
+        ) as launching,
+        cast(
+            sum(case when kind = 'pipeline_bubble' then change else 0 end) over so_far as bigint
+        ) as bubble
+    from moment
+    window so_far as (
+        partition by trace_no, hold_id
+        order by at_ns, kind, change
+        rows unbounded preceding
+    )
 )
 
 select
