@@ -50,7 +50,12 @@ select
     cast(sum(coalesce(row_of.traced_ns, 0)) as bigint) as traced_gpu_ns,
     case
         when count(stepped.steps) = count(*) and count(row_of.row_no) = count(*)
-            then cast(sum(row_of.traced_calls * stepped.steps // fit.window_count) as bigint)
+            then cast(
+                sum(
+                    cast(row_of.traced_calls as hugeint) * stepped.steps * 1000000
+                    // nullif(fit.steps_ppm, 0)
+                ) as bigint
+            )
     end as calls,
     cast(sum(cost.gpu_ns) as bigint) as gpu_ns,
     cast(sum(cost.pico_usd) as decimal(38, 0)) as pico_usd,

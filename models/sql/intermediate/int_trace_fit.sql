@@ -4,17 +4,21 @@ purpose: how well the traced steps of a hold speak for all its steps.
     slows the host, not the kernels: busy time stands as traced, and must fit into a normal step.
     Where traced steps are over 1.10 normal, or no normal step is known, the busy share must be shown
     to agree with the counters' within 5 points. One hold that does not fit flags its attempt.
+    A profiler's step need not be a whole logged step: a log can count every tenth, or micro-batches
+    lie in one. So each counts for as much of its logged step as it covers.
 grain: one row per hold that has traced steps
 keys: hold_id
 columns:
     hold_id | BIGINT | - | hold
     window_count | BIGINT | steps | traced steps that the weights are taken from
+    steps_ppm | BIGINT | 1e-6 steps | logged steps that they amount to; without a log, their number
     trace_count | BIGINT | traces | traces that they come from
     has_log | BOOLEAN | - | they are logged steps, and their time is clipped to the log's
-    is_every_step | BOOLEAN | - | every logged step is traced
+    is_every_step | BOOLEAN | - | every logged step is traced, whole but for its ends
     busy_ns | BIGINT | ns | time in them in which the GPU works
     gap_ns | BIGINT | ns | time in them in which it does not
     normal_step_ns | BIGINT | ns | mean of the untraced steps, null without one
+    normal_ns | BIGINT | ns | as much of normal steps as is traced, null without one
     traced_step_ns | BIGINT | ns | mean of the traced steps
     counter_busy_ns | BIGINT | ns | engine active from first to last step, without a log in paid in_step time; null without counters
     counted_ns | BIGINT | ns | time in logged steps without saves and idle runs; without a log, observed in_step time
@@ -38,9 +42,28 @@ traced as (
         step.hold_id,
         max(case when step.step is not null then 1 else 0 end) = 1 as has_log,
         count(*) filter (where step.step is not null) as logged_count,
+        count(distinct step.log_start_ns) as distinct_count,
         count(*) as window_count,
+        cast(
+            coalesce(
+                sum(
+                    case
+                        when step.log_end_ns > step.log_start_ns
+                            then cast(
+                                least(step.end_ns, step.log_end_ns)
+                                - greatest(step.start_ns, step.log_start_ns) as hugeint
+                            ) * 1000000 // (step.log_end_ns - step.log_start_ns)
+                    end
+                ), 0
+            ) as bigint
+        ) as logged_ppm,
         count(distinct step.trace_no) as trace_count,
-        cast(sum(step.end_ns - step.start_ns) as bigint) as window_ns
+        cast(sum(step.end_ns - step.start_ns) as bigint) as window_ns,
+        cast(
+            coalesce(
+                sum(case when step.step is not null then step.end_ns - step.start_ns end), 0
+            ) as bigint
+        ) as logged_window_ns
     from int_trace_step as step
     group by step.hold_id
 ),
@@ -87,16 +110,29 @@ fact as (
         traced.hold_id,
         case when traced.has_log then traced.logged_count else traced.window_count end
             as window_count,
+        case when traced.has_log then traced.logged_ppm else traced.window_count * 1000000 end
+            as steps_ppm,
         traced.trace_count,
         traced.has_log,
-        coalesce(traced.logged_count >= logged.step_count, false) as is_every_step,
+        coalesce(
+            traced.distinct_count >= logged.step_count
+            and traced.logged_ppm >= logged.step_count * 990000,
+            false
+        ) as is_every_step,
         case when traced.has_log then split.busy_logged_ns else split.busy_window_ns end as busy_ns,
         case when traced.has_log then split.gap_logged_ns else split.gap_window_ns end as gap_ns,
         case
             when traced.has_log and logged.normal_count > 0
                 then logged.normal_ns // logged.normal_count
         end as normal_step_ns,
-        traced.window_ns // traced.window_count as traced_step_ns,
+        case
+            when traced.has_log and traced.logged_ppm > 0
+                then cast(
+                    cast(traced.logged_window_ns as hugeint) * 1000000 // traced.logged_ppm
+                    as bigint
+                )
+            else traced.window_ns // traced.window_count
+        end as traced_step_ns,
         case
             when logged.hold_id is not null and counted.step_seen_ns > 0
                 then counted.window_busy_ns
@@ -112,12 +148,19 @@ fact as (
         on traced.hold_id = counted.hold_id
 ),
 
--- What busy time is held against: as many normal steps, else the traced time itself.
+scaled as (
+    select
+        *,
+        cast(cast(normal_step_ns as hugeint) * steps_ppm // 1000000 as bigint) as normal_ns
+    from fact
+),
+
+-- What busy time is held against: as much of normal steps, else the traced time itself.
 measured as (
     select
         *,
-        coalesce(normal_step_ns * window_count, busy_ns + gap_ns) as whole_ns
-    from fact
+        coalesce(normal_ns, busy_ns + gap_ns) as whole_ns
+    from scaled
 ),
 
 -- Shares are compared as products of whole numbers: busy / whole against counters / counted.
@@ -145,12 +188,14 @@ judged as (
 select
     judged.hold_id,
     judged.window_count,
+    judged.steps_ppm,
     judged.trace_count,
     judged.has_log,
     judged.is_every_step,
     judged.busy_ns,
     judged.gap_ns,
     judged.normal_step_ns,
+    judged.normal_ns,
     judged.traced_step_ns,
     judged.counter_busy_ns,
     judged.counted_ns,

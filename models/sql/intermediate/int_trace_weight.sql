@@ -1,6 +1,6 @@
 /*
 purpose: by which weights the in_step time of a hold is divided.
-    Busy buckets weigh what the traced steps show. Gaps weigh what is left of a normal step, in the
+    Busy buckets weigh what the traced steps show. Gaps weigh what is left of normal steps, in the
     traced proportions: the profiler makes gaps longer. Waiting for a straggler weighs by the rank
     that came last.
 grain: one row per hold, bucket and straggler
@@ -9,7 +9,7 @@ columns:
     hold_id | BIGINT | - | hold
     bucket | VARCHAR | - | bucket
     cause_hold_id | BIGINT | - | hold of the rank that is waited for, 0 where none
-    weight | BIGINT | ns | weight: time in as many steps as are traced
+    weight | BIGINT | ns | weight: time in as much of steps as is traced
 */
 with share as (
     select
@@ -32,10 +32,10 @@ weighed as (
         share.hold_id,
         share.bucket,
         case
-            when share.is_busy or fit.normal_step_ns is null or fit.gap_ns = 0 then share.part_ns
+            when share.is_busy or fit.normal_ns is null or fit.gap_ns = 0 then share.part_ns
             else cast(
                 cast(share.part_ns as hugeint)
-                * greatest(fit.normal_step_ns * fit.window_count - fit.busy_ns, 0)
+                * greatest(fit.normal_ns - fit.busy_ns, 0)
                 // fit.gap_ns as bigint
             )
         end as weight
@@ -48,11 +48,11 @@ weighed as (
 rest as (
     select
         hold_id,
-        normal_step_ns * window_count - busy_ns as weight
+        normal_ns - busy_ns as weight
     from int_trace_fit
     where
         gap_ns = 0
-        and normal_step_ns * window_count > busy_ns
+        and normal_ns > busy_ns
 ),
 
 waited as (
@@ -96,6 +96,7 @@ from weighed
 left join waited
     on weighed.hold_id = waited.hold_id
     and weighed.bucket = 'comm_wait'
+where weighed.weight > 0
 union all
 select
     hold_id,
