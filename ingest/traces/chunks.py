@@ -30,14 +30,19 @@ MAX_EVENT_BYTES = 16 << 20
 MAX_META_BYTES = 4 << 20
 _TRIES = 1000
 _LIST = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
-_OVERLAP = 256
+_OVERLAP = 1024
 #: Where an event that cannot be decoded seems to end: behind it stands an object with a `ph`.
-_NEXT = re.compile(rb'\}\s*,\s*(?=\{[^{}]{0,400}"ph"\s*:)')
+_NEXT = re.compile(rb'\}\s*,\s*(?=\{[^{}]{0,400}"ph"\s*:\s*"[A-Za-z]")')
 _OBJECT = re.compile(r'\{\s*"')
 #: The end of the list behind an event that cannot be decoded.
 _END = re.compile(rb'\}\s*(\])\s*(?:,\s*"[^"\\]*"\s*:|\}\s*\Z|\Z)')
-_CLOSE = re.compile(rb"\}\s*(\])")
+#: What may follow the list: metadata, the end of the object, the end of the file.
+_AFTER = r'\s*+(?:,\s*+"|\}\s*+(?!,)|\Z)'
+_CLOSE = re.compile(r"\]" + _AFTER)
+_LAST = re.compile(rf"\}}\s*+(\])(?={_AFTER})".encode())
 _BETWEEN = b", \t\r\n"
+#: Of what JSON has besides numbers and text: false, or an escape.
+_LONGEST_WORD = 7
 _SEPARATOR = re.compile(r"[, \t\r\n]*")
 _scan = json.JSONDecoder(strict=False).raw_decode
 
@@ -111,7 +116,7 @@ class EventList:
         self._is_done = False
         self.is_bare = False
         self.is_truncated = False
-        #: Behind the list stands another one.
+        #: Behind the list stand more events: of another trace, or of this one by a stray bracket.
         self.has_more = False
         self.head = b""
         self.tail = b""
@@ -169,7 +174,8 @@ class EventList:
             part = text.data[: MAX_META_BYTES - kept]
             parts.append(part)
             kept += len(part)
-            self.has_more |= _LIST.search(rest + text.data) is not None
+            window = rest + text.data
+            self.has_more |= _LIST.search(window) is not None or _NEXT.search(window) is not None
             rest = text.data[-_OVERLAP:]
             text.drop(len(text.data))
             text.fill(self._size)
@@ -186,7 +192,7 @@ class EventList:
             cuts = [found] if (found := _cut(data)) else []
         else:
             # Lists of objects in the metadata behind the events end like the list of events.
-            cuts = [(m.start(1), m.end()) for m in _CLOSE.finditer(data)][:-5:-1]
+            cuts = [(m.start(1), m.end()) for m in _LAST.finditer(data)][:-5:-1]
         for end, after in cuts:
             with suppress(msgspec.MsgspecError, RecursionError):
                 events = decoder.events(b"[%b]" % data[:end])
@@ -202,8 +208,9 @@ class EventList:
         view = text.data.decode("latin-1")
         run: list[Event] = []
         at = 0
-        while (at := _skip(view, at)) < len(view) and view[at] != "]":
-            extent = self._extent(view, at)
+        while (at := _skip(view, at)) < len(view):
+            self._is_done = self._closes(view, at)
+            extent = None if self._is_done else self._extent(view, at)
             if extent is None:
                 break
             raw, fault = text.data[at : at + extent.size], extent.fault
@@ -218,8 +225,7 @@ class EventList:
             at += extent.size
         if run:
             yield self._piece(run)
-        if view[at : at + 1] == "]":
-            self._is_done = True
+        if self._is_done:
             at += 1
         elif text.is_end:
             self._is_done = True
@@ -228,26 +234,39 @@ class EventList:
         self._wanted = len(view) - at + self._size
         text.drop(at)
 
+    def _closes(self, view: str, at: int) -> bool:
+        """Whether the list ends here: a bracket, and behind it what may follow the list."""
+        if view[at] != "]" or not (self._text.is_end or view[at + 1 :].strip(" \t\r\n}")):
+            return False
+        return _CLOSE.match(view, at) is not None
+
     def _extent(self, view: str, at: int) -> _Extent | None:
         """How far the element at a place reaches; None where only more text can say it."""
         text = self._text
+        if not text.is_end and view[at] == "]" and not view[at + 1 :].strip(" \t\r\n}"):
+            return None
+        fault, is_open = "", False
         try:
             end = _scan(view, at)[1]
+        except json.JSONDecodeError as error:
+            fault = f"no JSON ({error.msg}); expected an event"
+            # What is cut fails at its end.
+            is_open = error.msg.startswith("Unterminated") or error.pos > len(view) - _LONGEST_WORD
         except (ValueError, RecursionError) as error:
-            fault = f"no JSON ({getattr(error, 'msg', error)}); expected an event"
+            fault = f"no JSON ({error}); expected an event"
         else:
             # A number may go on in the next window.
-            is_open = end == len(view) and view[at] not in '{["' and not text.is_end
-            return None if is_open else _Extent(end - at, "")
+            may_go_on = end == len(view) and view[at] not in '{["' and not text.is_end
+            return None if may_go_on else _Extent(end - at, "")
         if (start := _next_start(text.data, view, at)) is not None:
             return _Extent(len(view[at:start].rstrip(", \t\r\n")), fault)
         if not text.is_end:
             is_long = len(view) - at > MAX_EVENT_BYTES
             return _Extent(len(view) - at, fault) if is_long else None
-        if (close := _END.search(text.data, at)) is not None:
+        if not is_open and (close := _END.search(text.data, at)) is not None:
             return _Extent(close.start(1) - at, fault)
         self.is_truncated = True
-        return _Extent(len(view) - at, "the file ends inside this event")
+        return _Extent(len(view) - at, "the file ends inside this event; expected the whole of it")
 
 
 class _Extent(NamedTuple):
@@ -285,6 +304,6 @@ def _next_start(data: bytes, view: str, at: int) -> int | None:
             break
         with suppress(ValueError, RecursionError):
             value = _scan(view, found.start())[0]
-            if isinstance(value, dict) and "ph" in value:
+            if isinstance(value, dict) and "ph" in value and "name" in value:
                 return found.start()
     return boundary.end() if boundary else None

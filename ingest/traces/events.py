@@ -8,8 +8,11 @@ bytes that are not UTF-8) is read a second time with care.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from math import inf
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import field
@@ -18,8 +21,10 @@ from msgspec import field
 EXACT_US = 2.0**43
 MAX_LONG = 2**63 - 1
 
-Whole = int | str | None
-Number = int | float | Decimal | None
+#: The value of a `ts` or `dur` that is not there.
+ABSENT = -inf
+
+Whole: TypeAlias = int | str | None
 
 
 class Unreadable(Exception):
@@ -70,16 +75,19 @@ class Event(msgspec.Struct, gc=False):
     name: str = ""
     pid: Whole = None
     tid: Whole = None
-    ts: int | float | None = None
-    dur: int | float | None = None
+    ts: int | float = ABSENT
+    dur: int | float = ABSENT
     args: Args | None = None
 
 
 class ExactEvent(Event, gc=False):
     """An event whose times are decimal: epoch microseconds with digits behind the point."""
 
-    ts: Decimal | None = None  # type: ignore[assignment]
-    dur: Decimal | None = None  # type: ignore[assignment]
+    ts: Decimal = Decimal(ABSENT)  # type: ignore[assignment]
+    dur: Decimal = Decimal(ABSENT)  # type: ignore[assignment]
+
+
+_ts = attrgetter("ts")
 
 
 class EventDecoder:
@@ -94,7 +102,9 @@ class EventDecoder:
         """Read a closed list strictly; a MsgspecError or RecursionError where it is none."""
         if not self._is_exact:
             events = self._plain.decode(data)
-            if not any(type(e.ts) is float and e.ts >= EXACT_US for e in events):
+            if max(map(_ts, events), default=0) < EXACT_US or all(
+                type(e.ts) is int for e in events if e.ts >= EXACT_US
+            ):
                 return events
             self._is_exact = True
         return self._exact.decode(data)  # type: ignore[return-value]
@@ -121,12 +131,11 @@ def careful(data: bytes) -> Event:
     if not isinstance(value.get("ph"), str):
         raise Unreadable("an object without ph; expected an event")
     args = value.get("args")
-    ts, dur = _number(value.get("ts")), _number(value.get("dur"))
     return ExactEvent(
         ph=_text(value["ph"]) or "",
         cat=_text(value.get("cat")) or "", name=_text(value.get("name")) or "",
         pid=_whole(value.get("pid")), tid=_whole(value.get("tid")),
-        ts=ts, dur=dur,
+        ts=_number(value.get("ts")), dur=_number(value.get("dur")),
         args=_args(args) if isinstance(args, dict) else None,
     )  # fmt: skip
 
@@ -146,25 +155,24 @@ def _text(value: object) -> str | None:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _number(value: object) -> Decimal | None:
+def _number(value: object) -> Decimal:
     if isinstance(value, str | int | Decimal) and not isinstance(value, bool):
-        try:
+        with suppress(InvalidOperation):
             number = Decimal(value)
-        except InvalidOperation:
-            return None
-        return number if number.is_finite() and abs(number) <= MAX_LONG else None
-    return None
+            if -MAX_LONG <= number <= MAX_LONG:
+                return number
+    return Decimal(ABSENT)
 
 
 def _whole(value: object) -> Whole:
     if isinstance(value, Decimal):
-        return int(value) if abs(value) <= MAX_LONG and value == int(value) else None
+        return int(value) if -MAX_LONG <= value <= MAX_LONG and value == int(value) else None
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 
 def _count(value: object) -> int | str | None:
     if isinstance(value, Decimal):
-        return round(value) if abs(value) <= MAX_LONG else None
+        return round(value) if -MAX_LONG <= value <= MAX_LONG else None
     return _whole(value)
 
 

@@ -85,8 +85,8 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
     yield from tables.finish()
     if events.has_more:
         rejects.put(
-            "file", "another list of events behind the first: files were written into one; "
-            "expected one trace a file", b"",
+            "end", "more events behind the end of the list: files were written into one, or it "
+            "is damaged; expected one list", events.tail,
         )  # fmt: skip
     if tables.counts.start_ns is None:
         if not rejects.count:

@@ -17,13 +17,16 @@ import pyarrow as pa
 
 from ingest.rows import BATCH_ROWS, Columns, Rejects
 from ingest.traces import modules
-from ingest.traces.events import NO_ARGS, Args, Event, long, ns
+from ingest.traces.events import ABSENT, NO_ARGS, Args, Event, long, ns
 from ingest.traces.kernel_names import family, kind_of
+from ingest.traces.op_work import work
 from warehouse.contracts import Batch, SourceFile
 
 _WEEK_US = 7 * 86_400 * 1_000_000
 #: Later times do not fit a BIGINT of nanoseconds.
 _MAX_US = 2**62 // 1000
+#: With a base, a time below is one that the profiler lost.
+_LEAST_US = 0.001
 _GPU, _LAUNCH, _OP, _USER, _PYTHON, _OTHER = range(6)
 
 #: Which rows a category gives; capital ones are of 2021. All else is counted only.
@@ -47,6 +50,7 @@ _STEP = "profilerstep"
 _STEP_NAME = re.compile(rf"{_STEP}\s*(?:#\s*([0-9]{{1,18}})|\*)?\s*\Z", re.IGNORECASE)
 
 Values: TypeAlias = Sequence[Any] | pa.Array
+_Places: TypeAlias = Callable[[list[Event]], tuple[list[Any], list[Any]]]
 
 
 class Timed(NamedTuple):
@@ -104,13 +108,13 @@ class Tables:
                 numbers[table].append(number)
         self.counts.events += len(events)
         if groups[_GPU]:
-            self._add_gpu(self._timed(numbers[_GPU], groups[_GPU], _device))
+            self._add_gpu(self._timed(numbers[_GPU], groups[_GPU], _devices))
         if groups[_LAUNCH]:
-            self._add_launches(self._timed(numbers[_LAUNCH], groups[_LAUNCH], _thread))
+            self._add_launches(self._timed(numbers[_LAUNCH], groups[_LAUNCH], _threads))
         if groups[_OP]:
             self._add_ops(numbers[_OP], groups[_OP])
         if groups[_USER]:
-            self._add_annotations(self._timed(numbers[_USER], groups[_USER], _thread))
+            self._add_annotations(self._timed(numbers[_USER], groups[_USER], _threads))
         if groups[_PYTHON]:
             self.counts.has_stack = True
             self._add_frames(numbers[_PYTHON], groups[_PYTHON])
@@ -129,7 +133,7 @@ class Tables:
             yield from rows.flush(at_least=at_least)
 
     def _timed(
-        self, numbers: list[int], events: list[Event], place: Callable[[Event], tuple[Any, Any]]
+        self, numbers: list[int], events: list[Event], places: _Places
     ) -> tuple[Timed, pa.Array, pa.Array]:
         """The events whose time and place are sound, with the two numbers of their place.
 
@@ -144,10 +148,9 @@ class Tables:
                     continue
                 kept.numbers.append(number)
                 kept.events.append(event)
-                kept.starts.append(self._base + max(ns(event.ts or 0), 0))
-                kept.ends.append(kept.starts[-1] + ns(event.dur or 0))
-        places = [place(event) for event in kept.events]
-        outer, inner = _longs([p[0] for p in places]), _longs([p[1] for p in places])
+                kept.starts.append(self._base + max(ns(event.ts), 0))
+                kept.ends.append(kept.starts[-1] + ns(event.dur))
+        outer, inner = map(_longs, places(kept.events))
         if outer.null_count or inner.null_count:
             kept, outer, inner = self._placed(kept, outer, inner)
         self.counts.span(kept.starts, kept.ends)
@@ -155,31 +158,28 @@ class Tables:
 
     def _times(self, numbers: list[int], events: list[Event]) -> Timed | None:
         """All events with their times; None where one of them has no sound time."""
-        ts, lengths = [e.ts for e in events], [e.dur for e in events]
-        if not events or None in ts or None in lengths:
+        if not events:
             return None
-        least = 0 if self._base == 0 else 0.001
-        if not (
-            min(ts) >= least and max(ts) <= _MAX_US  # type: ignore[type-var,operator]
-            and min(lengths) >= 0 and max(lengths) <= _WEEK_US  # type: ignore[type-var,operator]
-        ):  # fmt: skip
+        ts, lengths = [e.ts for e in events], [e.dur for e in events]
+        is_sound = (
+            min(ts) >= (_LEAST_US if self._base else 0) and max(ts) <= _MAX_US
+            and min(lengths) >= 0 and max(lengths) <= _WEEK_US
+        )  # fmt: skip
+        if not is_sound:
             return None
         base = self._base
-        starts = [round(us * 1000) + base for us in ts]  # type: ignore[operator]
-        ends = [
-            start + round(us * 1000)  # type: ignore[operator]
-            for start, us in zip(starts, lengths, strict=True)
-        ]
+        starts = [round(us * 1000) + base for us in ts]
+        ends = [start + round(us * 1000) for start, us in zip(starts, lengths, strict=True)]
         return Timed(numbers, events, starts, ends)
 
     def _fault(self, event: Event) -> str:
         """What is wrong with an event's time; '' where nothing is."""
-        if event.ts is None or event.dur is None:
-            name = "ts" if event.ts is None else "dur"
-            return f"no {name}; expected a number of microseconds"
+        for name, us in (("ts", event.ts), ("dur", event.dur)):
+            if us == ABSENT:
+                return f"no {name}; expected a number of microseconds"
         if event.ts > _MAX_US:
             return f"ts is {event.ts} us; expected a time before 2116"
-        if self._base and event.ts < 0.001:
+        if self._base and event.ts < _LEAST_US:
             return f"ts is {event.ts}: the profiler lost the time; expected more than 0"
         if event.dur < 0:
             return f"dur is {event.dur} us; expected 0 or more"
@@ -215,7 +215,7 @@ class Tables:
         """Let events that are not kept widen the file's time, where theirs is sound."""
         timed = self._times([], events)
         if timed is None:
-            timed = self._times([], [e for e in events if not self._fault(e) and (e.ts or 0) >= 0])
+            timed = self._times([], [e for e in events if not self._fault(e) and e.ts >= 0])
         if timed is not None:
             self.counts.span(timed.starts, timed.ends)
 
@@ -264,10 +264,10 @@ class Tables:
             steps = [at for at, yes in enumerate(is_step) if yes]
             ops = [at for at, yes in enumerate(is_step) if not yes]
             self._add_annotations(
-                self._timed([numbers[i] for i in steps], [events[i] for i in steps], _thread)
+                self._timed([numbers[i] for i in steps], [events[i] for i in steps], _threads)
             )
             numbers, events = [numbers[i] for i in ops], [events[i] for i in ops]
-        timed, pids, tids = self._timed(numbers, events, _thread)
+        timed, pids, tids = self._timed(numbers, events, _threads)
         args = [e.args or NO_ARGS for e in timed.events]
         shapes = [
             _shape(e.name, bytes(a.dims), bytes(a.types), bytes(a.concrete))
@@ -306,7 +306,7 @@ class Tables:
         self._span([e for e in events if not e.name.startswith(prefix)])
         if kept:
             timed, pids, tids = self._timed(
-                [numbers[i] for i in kept], [events[i] for i in kept], _thread
+                [numbers[i] for i in kept], [events[i] for i in kept], _threads
             )
             self._frames.add({
                 **self._host(timed, pids, tids),
@@ -321,16 +321,18 @@ class Tables:
         }  # fmt: skip
 
 
-def _device(event: Event) -> tuple[Any, Any]:
-    args = event.args or NO_ARGS
+def _devices(events: list[Event]) -> tuple[list[Any], list[Any]]:
+    """Device and stream of each."""
+    args = [e.args or NO_ARGS for e in events]
     return (
-        event.pid if args.device is None else args.device,
-        event.tid if args.stream is None else args.stream,
+        [e.pid if a.device is None else a.device for e, a in zip(events, args, strict=True)],
+        [e.tid if a.stream is None else a.stream for e, a in zip(events, args, strict=True)],
     )
 
 
-def _thread(event: Event) -> tuple[Any, Any]:
-    return event.pid, event.tid
+def _threads(events: list[Event]) -> tuple[list[Any], list[Any]]:
+    """Process and thread of each."""
+    return [e.pid for e in events], [e.tid for e in events]
 
 
 def _longs(values: list[Any]) -> pa.Array:
@@ -376,10 +378,6 @@ def _collective(args: list[Args]) -> dict[str, Values]:
         "out_elements": _longs([a.out_elements for a in args]),
         "dtype": [a.dtype for a in args],
     }
-
-
-def work(*_: object) -> tuple[None, None, None]:
-    return None, None, None
 
 
 class _Shape(NamedTuple):
