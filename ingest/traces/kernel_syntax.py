@@ -63,7 +63,8 @@ def _parse(name: str) -> Function:
     if _MANGLED.match(text):
         return _mangled(text)
     text = text.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
-    text = text.replace("operator()", "operator")
+    # The suffix of a kernel's descriptor on ROCm.
+    text = text.replace("operator()", "operator").removesuffix(".kd")
     if "(" not in text and "<" not in text:
         return _named(text, "")
     return _demangled(text)
