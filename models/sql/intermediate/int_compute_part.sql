@@ -32,7 +32,17 @@ needed as (
         traced.hold_id,
         case
             when count(logged.model_flops) = count(*)
-                then cast(sum(logged.model_flops) as decimal(38, 0))
+                -- A traced step needs as much of the logged step's FLOPs as it covers of its time.
+                then cast(
+                    sum(
+                        cast(logged.model_flops as hugeint)
+                        * (
+                            least(traced.end_ns, traced.log_end_ns)
+                            - greatest(traced.start_ns, traced.log_start_ns)
+                        )
+                        // nullif(traced.log_end_ns - traced.log_start_ns, 0)
+                    ) as decimal(38, 0)
+                )
         end as model_flops
     from int_trace_step as traced
     left join int_step as logged
