@@ -8,6 +8,31 @@ import pytest
 
 from tests.models.harness import MODELS, Rows, filled, run_model
 
+JOB_7 = {"month": "2026-11-01", "cluster": "c1", "job_id": "7"}
+
+
+def kernels(rows: str) -> Rows:
+    """kernel_cost of `job bucket gpu_ns direct_usd loaded_usd; ...`, - for no bucket."""
+    head = ("job_id", "bucket", "gpu_ns", "direct_usd", "loaded_usd")
+    cells = (dict(zip(head, row.split(), strict=True)) for row in rows.split(";"))
+    return [
+        {
+            **JOB_7,
+            "team": "nlp",
+            "kernel_family": n,
+            **row,
+            "bucket": row["bucket"].strip("-") or None,
+        }
+        for n, row in enumerate(cells)
+    ]
+
+
+def parts(name: str, rows: str) -> Rows:
+    """compute_split or allocation of job 7: `attempt part gpu_ns usd; ...`."""
+    head = ("attempt", name, "gpu_ns", "billed_usd")
+    return [{**JOB_7, **dict(zip(head, row.split(), strict=True))} for row in rows.split(";")]
+
+
 GOOD: dict[str, dict[str, Rows]] = {
     "chk_bundle_sums": {
         "int_bundle": "bundle_id | billed_gpu_ns\n1 | 100\n2 | 50\n",
@@ -49,6 +74,41 @@ GOOD: dict[str, dict[str, Rows]] = {
     "chk_step_has_gpu": {
         "stg_train_step": "job_id | rank | step\n1 | 0 | 1\n1 | 1 | 1\n1 | | 2\n9 | 7 | 1\n",
         "int_hold": "hold_id | job_id | rank_count\n1 | 1 | 2\n2 | 1 | 2\n",
+    },
+    "chk_kernel_sums": {
+        "kernel_cost": kernels("7 compute 60 6 9; 7 compute 40 4 5; 7 comm_wait 10 1 2; 8 - 0 0 3"),
+        "allocation": [
+            *parts("bucket", "0 compute 70 7; 0 compute 30 3; 0 comm_wait 10 1; 0 startup 50 5"),
+            {**JOB_7, "job_id": "8", "bucket": "startup", "gpu_ns": 30, "billed_usd": 3},
+            {**JOB_7, "job_id": None, "bucket": "unallocated", "gpu_ns": 99, "billed_usd": 9},
+        ],
+        "job_cost": filled(
+            "job_id | attempt | billed_usd\n7 | 0 | 10\n7 | 1 | 6\n8 | 0 | 3\n",
+            month="2026-11-01",
+            cluster="c1",
+        ),
+    },
+    "chk_compute_split_sums": {
+        "compute_split": parts("part", "0 non_math 60 6; 0 unsplit 40 4; 1 unsplit 5 1"),
+        "allocation": parts(
+            "bucket", "0 compute 70 7; 0 compute 30 3; 1 compute 5 1; 1 startup 9 9"
+        ),
+    },
+    "chk_ranks_communicate": {
+        "int_trace": filled(
+            "trace_no | source_file | job_id | world_size\n1 | f | 7 | 2\n2 | g | 7 | 2\n"
+            "3 | h | 8 | 1\n",
+            cluster="c1",
+            attempt="0",
+        ),
+        "stg_trace_header": filled(
+            "source_file\nf\ng\nh\n", is_truncated="false", reject_count="0"
+        ),
+        "int_trace_step": "trace_no | hold_id | window_id | start_ns | end_ns\n"
+        "1 | 4 | 1 | 100 | 200\n2 | 5 | 2 | 100 | 200\n3 | 6 | 3 | 100 | 200\n",
+        "int_gpu_work": "trace_no | hold_id | event_no | kind | start_ns | end_ns\n"
+        "1 | 4 | 1 | compute | 110 | 120\n1 | 4 | 2 | comm | 120 | 130\n"
+        "2 | 5 | 1 | compute | 110 | 120\n3 | 6 | 1 | compute | 110 | 120\n",
     },
     "chk_row_time": {
         "int_state": "bundle_id | row_no | gpu_ns\n1 | 1 | 60\n1 | 2 | 0\n",
@@ -108,6 +168,34 @@ BAD: list[tuple[str, str, Rows, int]] = [
         "gpu_uuid | bundle_id | start_ns | end_ns\na | 1 | 10:00 | 11:00\na | 1 | 10:00 | 11:00\n",
         1,
     ),
+    # A kernel's time, its cost, its bucket, the loaded sum, a job without a row, one too many.
+    *(
+        ("chk_kernel_sums", "kernel_cost", kernels(rows), found)
+        for rows, found in (
+            ("7 compute 99 10 14; 7 comm_wait 10 1 2; 8 - 0 0 3", 1),
+            ("7 compute 100 9.999999999999 14; 7 comm_wait 10 1 2; 8 - 0 0 3", 1),
+            ("7 compute 100 10 16; 8 - 0 0 3", 1),
+            ("7 compute 100 10 13; 7 comm_wait 10 1 2; 8 - 0 0 3", 1),
+            ("7 compute 100 10 14; 7 comm_wait 10 1 2", 1),
+            ("7 compute 100 10 14; 7 comm_wait 10 1 2; 8 - 0 0 3; 9 compute 5 1 0", 2),
+        )
+    ),
+    *(
+        ("chk_compute_split_sums", "compute_split", parts("part", rows), found)
+        for rows, found in (
+            ("0 unsplit 99 10; 1 unsplit 5 1", 1),
+            ("0 unsplit 100 10.000000000001; 1 unsplit 5 1", 1),
+            ("0 unsplit 105 11", 2),
+        )
+    ),
+    ("chk_compute_split_sums", "allocation", parts("bucket", "0 compute 100 10"), 1),
+    (
+        # The only collective lies outside of the steps.
+        "chk_ranks_communicate", "int_gpu_work",
+        "trace_no | hold_id | event_no | kind | start_ns | end_ns\n"
+        "1 | 4 | 1 | compute | 110 | 120\n1 | 4 | 2 | comm | 200 | 230\n"
+        "2 | 5 | 1 | compute | 110 | 120\n2 | 5 | 2 | copy | 110 | 120\n", 1,
+    ),
     (
         "chk_row_time", "int_line_time",
         "bundle_id | line_id | row_no | gpu_ns\n1 | a | 1 | 20\n1 | b | 1 | 41\n", 1,
@@ -129,6 +217,20 @@ def test_the_check_passes_on_good_rows(check: str) -> None:
 def test_the_check_fails_on_bad_rows(check: str, table: str, rows: Rows, found: int) -> None:
     tables: dict[str, Any] = {**GOOD[check], table: rows}
     assert len(run_model(check, tables)) == found
+
+
+@pytest.mark.parametrize("unread", ["true | 0", "false | 1"])
+def test_a_trace_that_was_not_read_whole_does_not_prove_that_ranks_do_not_communicate(
+    unread: str,
+) -> None:
+    tables: dict[str, Any] = {
+        **GOOD["chk_ranks_communicate"],
+        "int_gpu_work": "trace_no | hold_id | event_no | kind | start_ns | end_ns\n"
+        "1 | 4 | 1 | compute | 110 | 120\n",
+    }
+    assert len(run_model("chk_ranks_communicate", tables)) == 1
+    tables["stg_trace_header"] = f"source_file | is_truncated | reject_count\nf | {unread}\n"
+    assert run_model("chk_ranks_communicate", tables) == []
 
 
 def test_no_check_is_left_out() -> None:

@@ -1,6 +1,7 @@
 /*
 purpose: a job of several ranks whose traced steps show kernels and no collective at all: then the
-    names of its collectives are not known, and its waiting would pass for compute
+    names of its collectives are not known, and its waiting would pass for compute. A trace that was
+    not read whole proves nothing: the collectives may be in what is missing.
 level: blocking
 columns:
     cluster | VARCHAR | - | cluster
@@ -16,6 +17,8 @@ select
     max(trace.world_size) as world_size,
     count(*) as kernels
 from int_trace as trace
+inner join stg_trace_header as header
+    on trace.source_file = header.source_file
 inner join int_trace_step as step
     on trace.trace_no = step.trace_no
 inner join int_gpu_work as work
@@ -25,6 +28,8 @@ inner join int_gpu_work as work
     and work.end_ns > step.start_ns
 where
     trace.world_size > 1
+    and not header.is_truncated
+    and header.reject_count = 0
     and work.kind in ('compute', 'comm')
 group by
     trace.cluster,
