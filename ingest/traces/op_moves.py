@@ -28,7 +28,7 @@ _ELEMENTWISE: dict[int, str] = {
     " silu_backward threshold_backward elu_backward leaky_relu_backward hardtanh_backward"
     " softplus_backward hardswish_backward hardsigmoid_backward masked_fill xlogy hypot copysign"
     " native_dropout_backward logit_backward mish_backward",
-    3: "addcmul addcdiv lerp clamp",
+    3: "addcdiv lerp clamp",
 }
 _COMPARISONS = "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf"
 _REDUCTIONS = (
@@ -78,6 +78,14 @@ def _widest(tensors: list[Tensor]) -> str:
 
 def _is_real(dtype: str) -> bool:
     return dtype in {"float", "double"} or dtype.startswith("c10::")
+
+
+def _addcmul(args: Args) -> int:
+    """The factors may be one tensor: Adam multiplies the gradient by itself."""
+    x, first, second = args.tensor(0), args.tensor(1), args.tensor(2)
+    out = x.like(broadcast(x.shape, first.shape, second.shape))
+    factors = first.bytes if first == second else first.bytes + second.bytes
+    return x.bytes + factors + out.bytes
 
 
 def _where(args: Args) -> int:
@@ -143,8 +151,9 @@ def _nll_forward(args: Args) -> int:
 
 
 def _nll_backward(args: Args) -> int:
-    """The gradient is written whole; the scores are not read."""
-    return args.tensor(1).bytes + args.tensor(2).bytes
+    """One place of each row is written; an op of its own has filled the gradient with zeros."""
+    scores, target = args.tensor(1), args.tensor(2)
+    return args.tensor(0).bytes + target.bytes + scores.like(target.shape).bytes
 
 
 def _cross_entropy(args: Args) -> int:
@@ -175,7 +184,9 @@ def _embedding_backward(args: Args) -> int:
     rows = args.numbers(2)
     if len(rows) != 1 or not grad.shape or rows[0] < 0:
         raise Unclear("rows of a table")
-    return grad.bytes + picks.bytes + grad.like((rows[0], grad.shape[-1])).bytes
+    # Only rows that were looked up: an op of its own has filled the table with zeros.
+    table = grad.like((rows[0], grad.shape[-1]))
+    return grad.bytes + picks.bytes + _rows_read(table, picks)
 
 
 def _embedding_bag(args: Args) -> int:
@@ -197,8 +208,9 @@ def _index_select(args: Args) -> int:
 
 
 def _gather(args: Args) -> int:
+    """What is picked, read and written; the index is often one number spread over a row."""
     x, index = args.tensor(0), args.tensor(2)
-    return index.bytes + 2 * x.like(index.shape).bytes
+    return 2 * x.like(index.shape).bytes
 
 
 def _scatter(args: Args, *, adds: bool) -> int:
@@ -242,6 +254,23 @@ def _add_norm(args: Args) -> int:
     return args.total() + args.tensor(0).bytes + args.tensor(1).bytes
 
 
+def _triton(args: Args) -> int:
+    """Each argument once, but no more of it than the kernel has places to work on.
+
+    The plain numbers are the sizes of its loops; a kernel that looks rows up reads a part only.
+    """
+    places = 1
+    for at, item in enumerate(args.items):
+        text = args.text(at)
+        if item is None and text.isascii() and text.isdigit() and len(text) < 20:
+            places *= max(int(text), 1)
+    has_sizes = any(args.text(at) for at, item in enumerate(args.items) if item is None)
+    return sum(
+        min(tensor.elements, places) * tensor.like(()).bytes if has_sizes else tensor.bytes
+        for tensor in args.tensors()
+    )
+
+
 def _unknown(args: Args) -> int:
     """What the op moves depends on what the record leaves out."""
     raise Unclear("types of lists")
@@ -271,6 +300,7 @@ MOVES: dict[str, Rule] = {
     **_named(_FILLS, _fill),
     **_named("to _to_copy", _cast),
     **_named("where", _where),
+    **_named("addcmul addcmul_", _addcmul),
     **_named("copy_ _copy_from", _copy),
     **_named("native_dropout _fused_dropout", _dropout),
     **_named("nll_loss nll_loss_forward nll_loss_nd", _nll_forward),
@@ -307,7 +337,7 @@ def rule_of(name: str) -> Rule | None:
     if found is not None:
         return found
     if _TRITON.match(name):
-        return None if _TRITON_MATH.search(name) else Args.total
+        return None if _TRITON_MATH.search(name) else _triton
     if _FOREACH.fullmatch(name):
         return _foreach
     if _FUSED.fullmatch(name):

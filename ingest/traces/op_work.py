@@ -21,6 +21,8 @@ class Work(NamedTuple):
 
 
 UNKNOWN = Work(None, None, None)
+#: A shape with fewer dimensions than a rule takes does not fit the op either.
+_MISFITS = (Unclear, IndexError)
 
 
 def work(name: str, dims: object, types: object, concrete: object) -> Work:
@@ -38,14 +40,14 @@ def work(name: str, dims: object, types: object, concrete: object) -> Work:
             found = rule(args)
             moved = _moved(args, WRITTEN.get(name, ()), found.out)
             return Work(_long(found.flops), moved, format_of(found.operand.dtype))
-    except Unclear:
+    except _MISFITS:
         return UNKNOWN
     has_list = isinstance(types, list) and "TensorList" in types
     if moves is None or not (has_list or any(True for _ in args.tensors())):
         return UNKNOWN
     try:
         return Work(0, _long(moves(args)), None)
-    except Unclear:
+    except _MISFITS:
         # That it does no matrix arithmetic is known all the same.
         return Work(0, None, None)
 

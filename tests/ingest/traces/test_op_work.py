@@ -273,7 +273,10 @@ def test_a_transposed_and_a_grouped_convolution() -> None:
         ("aten::gelu", [([8], BF16)], {"p1": ""}, 32),
         ("aten::gelu_backward", [([8], BF16), ([8], BF16)], {}, 48),
         ("aten::where", [([8], "bool"), ([8], F32), ([], F32)], {}, 8 + 32 + 4 + 32),
-        ("aten::addcmul_", [([8], F32), ([8], F32), ([8], F32)], {}, 4 * 32),
+        # The gradient squared: the factors may be one tensor.
+        ("aten::addcmul_", [([8], F32), ([8], F32), ([8], F32)], {}, 3 * 32),
+        ("aten::addcmul_", [([8], F32), ([8], F32), ([1], F32)], {}, 3 * 32 + 4),
+        ("aten::addcdiv_", [([8], F32), ([8], F32), ([8], F32)], {}, 4 * 32),
         ("aten::copy_", [([8], F32), ([8], BF16)], {"p2": "False"}, 48),
         ("aten::fill_", [([8], F32)], {"p1": "1."}, 32),
         ("aten::zero_", [([8], BF16)], {}, 16),
@@ -290,23 +293,27 @@ def test_a_transposed_and_a_grouped_convolution() -> None:
         ("aten::_log_softmax", [([16, 8], BF16)], {"p1": "1", "p2": "True"}, 256 + 512),
         ("aten::_log_softmax_backward_data", [([16, 8], F32), ([16, 8], F32)], {}, 3 * 512),
         ("aten::nll_loss_forward", [([16, 8], F32), ([16], LONG)], {}, 16 * 8 + 16 * 4 + 4),
-        ("aten::nll_loss_backward", [([], F32), ([16, 8], F32), ([16], LONG)], {}, 512 + 128),
+        ("aten::nll_loss_backward", [([], F32), ([16, 8], F32), ([16], LONG)], {}, 4 + 128 + 64),
         ("aten::native_dropout", [([16, 8], BF16)], {"p1": "0.1"}, 256 + 256 + 128),
         # Rows that are looked up, at most the table; then they are written.
         ("aten::embedding", [([100, 8], BF16), ([4, 5], LONG)], {}, 160 + 20 * 16 + 20 * 16),
         ("aten::embedding", [([10, 8], BF16), ([4, 5], LONG)], {}, 160 + 10 * 16 + 20 * 16),
         ("aten::embedding_dense_backward", [([4, 5, 8], F32), ([4, 5], LONG)], {"p2": "100"},
-         640 + 160 + 3200),
+         640 + 160 + 20 * 32),
         ("aten::_embedding_bag_forward_only", [([1000, 8], F32), ([64], LONG), ([16], LONG)], {},
          512 + 128 + 64 * 32 + 16 * 32),
         ("aten::index_select", [([100, 8], BF16), ([], "Scalar"), ([20], LONG)], {"p1": "0"},
          160 + 320 + 320),
         ("aten::gather", [([100, 8], BF16), ([], "Scalar"), ([20, 8], LONG)], {"p1": "0"},
-         160 * 8 + 320 + 320),
+         320 + 320),
         ("aten::scatter_add_",
          [([100, 8], F32), ([], "Scalar"), ([20, 8], LONG), ([20, 8], F32)], {},
          160 * 8 + 640 + 2 * 640),
         ("triton_poi_fused_add_3", [([8], BF16), ([8], F32), ([], F32)], {"p3": "8"}, 16 + 32 + 4),
+        # Four by two places: of the table eight numbers are read.
+        ("triton_per_fused_gather_1", [([1000, 8], BF16), ([8], F32)], {"p2": "4", "p3": "2"},
+         16 + 32),
+        ("triton_poi_fused_add_4", [([8], BF16), ([8], F32)], {}, 16 + 32),
         ("_C::silu_and_mul", [([16, 8], BF16), ([16, 16], BF16)], {}, 256 + 512),
     ],
 )  # fmt: skip
@@ -351,6 +358,8 @@ def test_lists_of_tensors_have_no_types_in_the_record() -> None:
         ("aten::mm", [[2, 3], [3, 4]], [7, 8]),
         ("aten::mm", {"a": 1}, "float"),
         ("aten::add", [[], []], ["", "Scalar"]),
+        ("aten::mv", [[], []], [F32, F32]),
+        ("aten::linear", [[], [4, 4]], [F32, F32]),
         ("triton_tem_fused_mm_0", [[4, 4], [4, 4]], [F32, F32]),
         ("triton_red_fused_mv_1", [[4, 4], [4]], [F32, F32]),
         ("aten::zeros", [[], []], ["ScalarList", "Scalar"]),
@@ -358,6 +367,12 @@ def test_lists_of_tensors_have_no_types_in_the_record() -> None:
 )
 def test_what_is_unknown_or_malformed_is_never_0(name: str, dims: object, types: object) -> None:
     assert work(name, dims, types, ["", ""]) == UNKNOWN
+
+
+def test_shapes_that_do_not_fit_an_op_without_arithmetic_leave_the_bytes_open() -> None:
+    no_dims = tensors("aten::embedding_bag", ([], BF16), ([], LONG), ([], LONG))
+    assert no_dims == Work(0, None, None)
+    assert tensors("aten::add", ([3], F32), ([4], F32)) == Work(0, None, None)
 
 
 def test_numbers_that_no_bigint_holds_are_not_known() -> None:
@@ -406,6 +421,36 @@ def _ops_of_kernels(path: Path) -> Iterator[dict[str, Any]]:
     for event in events:
         if event.get("cat") == "cpu_op" and event.get("args", {}).get("External id") in used:
             yield event
+
+
+@pytest.mark.slow
+def test_no_recorded_op_is_faster_than_its_bytes_allow(root: Path) -> None:
+    """Bytes are the least that an op moves: at 4.8 TB/s they take no longer than its kernels did.
+
+    Tensors that fit the 60 MB of cache may be read faster.
+    """
+    folder = root / "examples" / "h200" / "recordings"
+    checked = 0
+    for path in sorted(folder.glob("*/job_*/kineto/*.json.gz")):
+        events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+        seconds: dict[int, float] = {}
+        for event in events:
+            if event.get("cat") == "kernel":
+                op = event["args"].get("External id")
+                seconds[op] = seconds.get(op, 0) + event["dur"] * 1e-6
+        for event in events:
+            recorded = event.get("args", {})
+            if event.get("cat") != "cpu_op" or recorded.get("External id") not in seconds:
+                continue
+            dims, concrete = recorded.get("Input Dims"), recorded.get("Concrete Inputs")
+            found = work(event["name"], dims, recorded.get("Input type"), concrete)
+            if found.bytes is not None and found.bytes > 60_000_000:
+                checked += 1
+                assert found.bytes / 4.8e12 <= seconds[recorded["External id"]], event["name"]
+            if found.flops:
+                peak = {"bf16": 989.4e12, "fp32": 66.9e12}[str(found.math_dtype)]
+                assert found.flops / peak <= seconds[recorded["External id"]], event["name"]
+    assert checked > 1000
 
 
 @pytest.mark.parametrize(
