@@ -131,12 +131,18 @@ def careful(data: bytes) -> Event:
     if not isinstance(value.get("ph"), str):
         raise Unreadable("an object without ph; expected an event")
     args = value.get("args")
-    return ExactEvent(
+    ts, dur = _number(value.get("ts")), _number(value.get("dur"))
+    event = Event(
         ph=_text(value["ph"]) or "",
         cat=_text(value.get("cat")) or "", name=_text(value.get("name")) or "",
         pid=_whole(value.get("pid")), tid=_whole(value.get("tid")),
-        ts=_number(value.get("ts")), dur=_number(value.get("dur")),
+        ts=_plain(ts), dur=_plain(dur),
         args=_args(args) if isinstance(args, dict) else None,
+    )  # fmt: skip
+    if ts < EXACT_US or ts == ts.to_integral_value():
+        return event
+    return ExactEvent(
+        event.ph, event.cat, event.name, event.pid, event.tid, ts, dur, event.args
     )  # fmt: skip
 
 
@@ -162,6 +168,12 @@ def _number(value: object) -> Decimal:
             if -MAX_LONG <= number <= MAX_LONG:
                 return number
     return Decimal(ABSENT)
+
+
+def _plain(number: Decimal) -> int | float:
+    if number.is_finite() and number == number.to_integral_value():
+        return int(number)
+    return float(number)
 
 
 def _whole(value: object) -> Whole:
@@ -208,8 +220,3 @@ def long(value: object) -> int | None:
     if type(value) is float:
         value = round(value) if abs(value) < EXACT_US else None
     return value if isinstance(value, int) and -MAX_LONG - 1 <= value <= MAX_LONG else None
-
-
-def ns(us: int | float | Decimal) -> int:
-    """Nanoseconds of microseconds: exact for whole numbers, decimals, and floats under EXACT_US."""
-    return round(us * 1000)

@@ -14,19 +14,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ingest.rows import BATCH_ROWS, Columns, Rejects
 from ingest.traces import modules
-from ingest.traces.events import ABSENT, NO_ARGS, Args, Event, long, ns
+from ingest.traces.events import NO_ARGS, Args, Event, long
 from ingest.traces.kernel_names import family, kind_of
 from ingest.traces.op_work import work
+from ingest.traces.times import Clock
 from warehouse.contracts import Batch, SourceFile
 
-_WEEK_US = 7 * 86_400 * 1_000_000
-#: Later times do not fit a BIGINT of nanoseconds.
-_MAX_US = 2**62 // 1000
-#: With a base, a time below is one that the profiler lost.
-_LEAST_US = 0.001
 _GPU, _LAUNCH, _OP, _USER, _PYTHON, _OTHER = range(6)
 
 #: Which rows a category gives; capital ones are of 2021. All else is counted only.
@@ -58,8 +55,8 @@ class Timed(NamedTuple):
 
     numbers: list[int]
     events: list[Event]
-    starts: list[int]
-    ends: list[int]
+    starts: pa.Array
+    ends: pa.Array
 
 
 @dataclass
@@ -73,10 +70,10 @@ class Counts:
     has_shapes: bool = False
     has_stack: bool = False
 
-    def span(self, starts: list[int], ends: list[int]) -> None:
+    def span(self, starts: pa.Array, ends: pa.Array) -> None:
         """Widen the file's time to these events'."""
-        if starts:
-            first, last = min(starts), max(ends)
+        if len(starts):
+            first, last = pc.min(starts).as_py(), pc.max(ends).as_py()
             self.start_ns = first if self.start_ns is None else min(first, self.start_ns)
             self.end_ns = last if self.end_ns is None else max(last, self.end_ns)
 
@@ -88,7 +85,7 @@ class Tables:
         self.counts = Counts()
         #: Processes that rows of the host belong to.
         self.pids: set[int] = set()
-        self._base = base_ns
+        self._clock = Clock(base_ns)
         self._rejects = rejects
         self._frames = modules.Frames()
         self.gpu = Columns("trace_kernel", file)
@@ -139,53 +136,28 @@ class Tables:
 
         The others become rejects.
         """
-        kept = self._times(numbers, events)
-        if kept is None:
-            kept = Timed([], [], [], [])
-            for number, event in zip(numbers, events, strict=True):
-                if fault := self._fault(event):
-                    self._reject(number, event, fault)
-                    continue
-                kept.numbers.append(number)
-                kept.events.append(event)
-                kept.starts.append(self._base + max(ns(event.ts), 0))
-                kept.ends.append(kept.starts[-1] + ns(event.dur))
+        kept = self._sound(numbers, events)
         outer, inner = map(_longs, places(kept.events))
         if outer.null_count or inner.null_count:
             kept, outer, inner = self._placed(kept, outer, inner)
         self.counts.span(kept.starts, kept.ends)
         return kept, outer, inner
 
-    def _times(self, numbers: list[int], events: list[Event]) -> Timed | None:
-        """All events with their times; None where one of them has no sound time."""
-        if not events:
-            return None
-        ts, lengths = [e.ts for e in events], [e.dur for e in events]
-        is_sound = (
-            min(ts) >= (_LEAST_US if self._base else 0) and max(ts) <= _MAX_US
-            and min(lengths) >= 0 and max(lengths) <= _WEEK_US
+    def _sound(self, numbers: list[int], events: list[Event]) -> Timed:
+        """The events whose time is sound; the others become rejects."""
+        spans = self._clock.spans(events)
+        if spans is not None:
+            return Timed(numbers, events, *spans)
+        kept: list[tuple[int, Event, int, int]] = []
+        for number, event in zip(numbers, events, strict=True):
+            if fault := self._clock.fault(event):
+                self._reject(number, event, fault)
+            else:
+                kept.append((number, event, *self._clock.span(event)))
+        return Timed(
+            [k[0] for k in kept], [k[1] for k in kept],
+            pa.array([k[2] for k in kept], pa.int64()), pa.array([k[3] for k in kept], pa.int64()),
         )  # fmt: skip
-        if not is_sound:
-            return None
-        base = self._base
-        starts = [round(us * 1000) + base for us in ts]
-        ends = [start + round(us * 1000) for start, us in zip(starts, lengths, strict=True)]
-        return Timed(numbers, events, starts, ends)
-
-    def _fault(self, event: Event) -> str:
-        """What is wrong with an event's time; '' where nothing is."""
-        for name, us in (("ts", event.ts), ("dur", event.dur)):
-            if us == ABSENT:
-                return f"no {name}; expected a number of microseconds"
-        if event.ts > _MAX_US:
-            return f"ts is {event.ts} us; expected a time before 2116"
-        if self._base and event.ts < _LEAST_US:
-            return f"ts is {event.ts}: the profiler lost the time; expected more than 0"
-        if event.dur < 0:
-            return f"dur is {event.dur} us; expected 0 or more"
-        if event.dur > _WEEK_US:
-            return f"dur is {event.dur} us: an event that was never ended; expected 7 days or less"
-        return ""
 
     def _placed(
         self, timed: Timed, outer: pa.Array, inner: pa.Array
@@ -204,7 +176,7 @@ class Tables:
         index = pa.array(kept, pa.int64())
         placed = Timed(
             [timed.numbers[at] for at in kept], [timed.events[at] for at in kept],
-            [timed.starts[at] for at in kept], [timed.ends[at] for at in kept],
+            timed.starts.take(index), timed.ends.take(index),
         )  # fmt: skip
         return placed, outer.take(index), inner.take(index)
 
@@ -213,11 +185,11 @@ class Tables:
 
     def _span(self, events: list[Event]) -> None:
         """Let events that are not kept widen the file's time, where theirs is sound."""
-        timed = self._times([], events)
-        if timed is None:
-            timed = self._times([], [e for e in events if not self._fault(e) and e.ts >= 0])
-        if timed is not None:
-            self.counts.span(timed.starts, timed.ends)
+        spans = self._clock.spans(events)
+        if spans is None:
+            spans = self._clock.spans([e for e in events if not self._clock.fault(e) and e.ts >= 0])
+        if spans is not None:
+            self.counts.span(*spans)
 
     def _add_gpu(self, found: tuple[Timed, pa.Array, pa.Array]) -> None:
         timed, devices, streams = found
