@@ -12,7 +12,8 @@ from rich.text import Text
 
 from ingest.registry import KINDS, Kind
 from pipelines.config import Config
-from pipelines.doctor_findings import Finding, findings
+from pipelines.doctor_findings import findings
+from pipelines.finding import Finding
 from pipelines.init import export_lines
 from pipelines.published import Published
 from pipelines.terminal import minute, percent, safe, table

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import pairwise
-from typing import Literal
 
+from pipelines.doctor_traces import trace_findings
+from pipelines.finding import Finding, Pair
 from pipelines.months import next_month
 from pipelines.published import Published, Row
 from pipelines.terminal import instant
@@ -17,18 +17,6 @@ from warehouse.shipped import seeds
 
 #: A policy window is shown when it ends within so long of now, before or after.
 POLICY_NOTICE = timedelta(days=30)
-
-Pair = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What is missing (`doctor --strict` fails), or a note; rows are (subject, detail)."""
-
-    title: str
-    level: Literal["missing", "note"]
-    rows: list[Pair]
-    todo: str
 
 
 def findings(published: Published, *, now: datetime) -> list[Finding]:
@@ -72,6 +60,7 @@ def _all(published: Published, now: datetime) -> Iterator[Finding]:
         "inventory's nodes, times and resource ids.",
     )  # fmt: skip
     yield from _months(published)
+    yield from trace_findings(published)
     yield Finding(
         "GPU models without a dense peak: no MFU", "missing",
         _without(ask("doctor_models"), _peaks(published)),

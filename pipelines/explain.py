@@ -10,10 +10,21 @@ from decimal import Decimal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from pipelines.cells import attempt, dollars, more
+from pipelines.explain_traces import traced
 from pipelines.published import Published, Row, Value
 from pipelines.report import HOUR_PLACES, dollar_places
 from pipelines.rounding import rounded
-from pipelines.terminal import class_text, gpu, instant, percent, safe, seconds, table, usd
+from pipelines.terminal import (
+    class_text,
+    gpu,
+    instant,
+    percent,
+    safe,
+    seconds,
+    short_gpus,
+    table,
+)
 from warehouse.errors import PlumblineError
 from warehouse.seeds import read_seed
 from warehouse.shipped import seeds
@@ -27,8 +38,9 @@ def explain(
 ) -> Iterator[RenderableType]:
     """What stands behind a team's bucket in a month (default: the latest), as tables.
 
-    `top` rows at most of states and of bill lines. Raises PlumblineError, with what there is
-    instead, where the team has no such bucket in that month.
+    A bucket inside steps goes down to its kernels and trace files. `top` rows at most of each
+    table. Raises PlumblineError, with what there is instead, where the team has no such bucket in
+    that month.
     """
     chosen = published.month(month)
     keys: dict[str, Value] = {"month": chosen, "team": team, "bucket": bucket}
@@ -41,6 +53,8 @@ def explain(
     yield _rule(bucket, evidence)
     yield _number(number, places)
     yield from _states(published.ask("explain_states", **keys, top=top), top, places)
+    if _rules()[bucket][0] == "in_step":
+        yield from traced(published, bucket, keys, top=top, places=places)
     yield from _lines(published.ask("explain_lines", **keys, top=top), top, places)
     yield _sources(evidence)
 
@@ -91,8 +105,8 @@ def _number(rows: Sequence[Row], places: int) -> Group:
         (
             class_text(row["waste_class"]), row["cause"], _hours(row["gpu_hours"]),
             f"{_hours(row['low_gpu_hours'])} to {_hours(row['high_gpu_hours'])}",
-            _usd(row["billed_usd"], places), _usd(row["effective_usd"], places),
-            _usd(row["list_usd"], places), percent(row["share_of_bill_ratio"]),
+            dollars(row["billed_usd"], places), dollars(row["effective_usd"], places),
+            dollars(row["list_usd"], places), percent(row["share_of_bill_ratio"]),
             row["evidence_grade"], percent(row["measured_share_ratio"]),
         )
         for row in rows
@@ -108,9 +122,10 @@ def _number(rows: Sequence[Row], places: int) -> Group:
 def _states(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:
     lines = [
         (
-            _job(row), gpu(row["gpu_uuid"]) or row["resource_id"], instant(row["hour"]),
-            row["sub"], row["cause"], row["cause_ref"], seconds(row["gpu_ns"]), _bounds(row),
-            _usd(row["effective_usd"], places), row["evidence_grade"], row["method_id"],
+            attempt(row), gpu(row["gpu_uuid"]) or row["resource_id"], instant(row["hour"]),
+            row["sub"], row["cause"], short_gpus(row["cause_ref"]), seconds(row["gpu_ns"]),
+            _bounds(row), dollars(row["effective_usd"], places), row["evidence_grade"],
+            row["method_id"],
         )
         for row in rows
     ]  # fmt: skip
@@ -120,7 +135,7 @@ def _states(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableTy
          ">effective USD", "grade", "method"),
         lines,
     )  # fmt: skip
-    yield from _more(rows, top)
+    yield from more(rows, top)
 
 
 def _lines(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:
@@ -128,7 +143,7 @@ def _lines(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableTyp
         (
             row["invoice_id"], row["charge_category"], row["charge_description"],
             instant(row["charge_period_start"]), row["resource_id"], seconds(row["gpu_ns"]),
-            _usd(row["effective_usd"], places), _usd(row["line_effective_usd"], places),
+            dollars(row["effective_usd"], places), dollars(row["line_effective_usd"], places),
             f"{row['source_file']}:{row['source_row']}",
         )
         for row in rows
@@ -139,7 +154,7 @@ def _lines(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableTyp
          ">line's USD", "file:line"),
         lines,
     )  # fmt: skip
-    yield from _more(rows, top)
+    yield from more(rows, top)
 
 
 def _sources(rows: Sequence[Row]) -> RenderableType:
@@ -157,18 +172,6 @@ def _files(names: Sequence[str]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def _more(rows: Sequence[Row], top: int) -> Iterator[RenderableType]:
-    if rows and rows[0]["row_count"] > top:
-        count = rows[0]["row_count"]
-        yield Text(f"{top:,} of {count:,} rows; all: --top {count}")
-
-
-def _job(row: Row) -> str | None:
-    if row["job_id"] is None:
-        return None
-    return f"{row['cluster']}/{row['job_id']} attempt {row['attempt']}"
-
-
 def _bounds(row: Row) -> str:
     low, high = row["low_gpu_ns"], row["high_gpu_ns"]
     return "" if low == high else f"{seconds(low)} to {seconds(high)}"
@@ -176,7 +179,3 @@ def _bounds(row: Row) -> str:
 
 def _hours(value: Decimal) -> str:
     return f"{rounded(value, places=HOUR_PLACES):,}"
-
-
-def _usd(value: Decimal | None, places: int) -> str:
-    return usd(None if value is None else rounded(value, places=places))

@@ -23,6 +23,8 @@ from pipelines.terminal import class_text, instant, percent, seconds, table, usd
 HOUR_PLACES = 4
 #: Below it a bill is shown to a hundredth of a cent: cents would hide all its parts.
 SMALL_BILL_USD = 100
+#: Kernels that are shown, whatever `top`: few of them have most of the dollars.
+KERNELS = 8
 _HOUR_NS = 3_600_000_000_000
 _UNREAD = "plumbline sql \"select * from reject where source = 'focus_csv'\""
 _SCOPES = {
@@ -57,6 +59,8 @@ def report(
     yield from _ladder(
         published.ask("report_ladder", month=month, scope=scope, top=top), top, scope
     )
+    yield from _kernels(published.ask("report_kernels", month=month, top=KERNELS), places)
+    yield from _stragglers(published.ask("report_stragglers", month=month, top=top), top, places)
     interruptions = published.ask("report_interruptions", month=month, top=top)
     yield from _interruptions(interruptions, top, places)
     yield from _idle(published.ask("report_idle", month=month, top=top), top, places)
@@ -250,6 +254,53 @@ def _ladder(rows: Sequence[Row], top: int, scope: str) -> Iterator[RenderableTyp
     if fallen:
         yield Text("* no step of it is known: over all that the job held")
     yield from _more(rows[0]["attempt_count"], top, "efficiency_ladder")
+
+
+def _kernels(rows: Sequence[Row], places: int) -> Iterator[RenderableType]:
+    """Nothing where no trace was read: `doctor` says what is missing."""
+    if not rows:
+        return
+    lines = [
+        (
+            row["team"], row["bucket"], row["module"], row["op"], row["kernel_family"],
+            f"{row['job_count']:,}", seconds(row["gpu_ns"]),
+            usd(rounded(row["direct_usd"], places=places)),
+            usd(rounded(row["loaded_usd"], places=places)), row["limiter"],
+        )
+        for row in rows
+    ]  # fmt: skip
+    part = percent(rows[0]["traced_ns"] / rows[0]["whole_ns"])
+    yield table(
+        f"The dearest kernels: traces divide {part} % of the time in which kernels ran",
+        ("team", "bucket", "module", "op", "kernel family", ">jobs", ">GPU-s", ">billed USD",
+         ">loaded USD", "limiter"),
+        lines,
+    )  # fmt: skip
+    count = rows[0]["row_count"]
+    if count > KERNELS:
+        yield Text(f"{KERNELS} of {count:,}. All: the table kernel_cost with plumbline sql")
+
+
+def _stragglers(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:
+    """Nothing where no rank waited for another, as far as traces show."""
+    if not rows:
+        return
+    lines = [
+        (
+            *_job(row), row["rank"], row["team"], terminal.gpu(row["gpu_uuid"]), row["node"],
+            seconds(row["wait_caused_gpu_ns"]),
+            usd(rounded(row["wait_caused_usd"], places=places)),
+            terminal.ratio(row["slowdown_ratio"]), "no" if row["unfit"] else "yes",
+        )
+        for row in rows
+    ]  # fmt: skip
+    yield table(
+        "Stragglers: ranks that others waited for; the time of comm_wait again, by its cause",
+        ("job", ">att", ">rank", "team", "GPU", "node", ">others waited GPU-s", ">billed USD",
+         ">own step / others'", "traces fit"),
+        lines,
+    )  # fmt: skip
+    yield from _more(rows[0]["row_count"], top, "straggler_rank")
 
 
 def _interruptions(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:

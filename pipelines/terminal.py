@@ -7,10 +7,11 @@ is no terminal there are no colours, no cursor movements and a fixed width.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from rich import box
@@ -34,6 +35,7 @@ CLASSES: dict[str, tuple[str, str, str]] = {
     "policy": ("magenta", "p", "p"),
     "unknown": ("bright_black", "?", "?"),
 }
+_GPU = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _HIDDEN = {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"}
 _TURNING = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
@@ -178,9 +180,30 @@ def seconds(value_ns: int | None) -> str:
     return f"{whole:,.3f}" if abs(whole) < 100_000 else f"{whole:,.0f}"
 
 
+def milliseconds(value_ns: int | None) -> str:
+    """A time in milliseconds to the microsecond, without rounding in floats."""
+    return "-" if value_ns is None else f"{Decimal(value_ns).scaleb(-6):,.3f}"
+
+
+def ratio(value: float | None) -> str:
+    """A ratio that may be above 1, as a factor with two decimals."""
+    return "-" if value is None else f"{value:,.2f}"
+
+
 def gpu(uuid: str | None) -> str | None:
     """The part of a UUID that people tell GPUs apart by."""
     return uuid[:12] if uuid is not None and uuid.startswith("GPU-") else uuid
+
+
+def short_gpus(text: str | None) -> str | None:
+    """A text in which each UUID of a GPU is cut to the part that people tell GPUs apart by."""
+    return None if text is None else _GPU.sub(lambda found: found[0][:12], text)
+
+
+def moment(epoch_ns: int) -> str:
+    """A time in UTC to the microsecond, cut, from epoch nanoseconds."""
+    whole, rest = divmod(epoch_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%d %H:%M:%S}.{rest // 1000:06d}"
 
 
 def instant(value: datetime | None) -> str:

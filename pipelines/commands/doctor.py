@@ -17,7 +17,8 @@ def command(ctx: click.Context, strict: bool) -> None:
     For each kind of source: whether it is configured, which files are there and were read, the
     time they speak for, and the evidence grade that it makes possible. Then what the tables
     themselves show: unknown GPU counts, rejects, unmapped accounts, GPUs without samples, jobs
-    whose GPUs are unknown, missing months, policies about to end. Reads no source file.
+    whose GPUs are unknown, traces whose job is unknown or that do not speak for their job, missing
+    months, policies about to end. Reads no source file.
 
     \b
     Example:

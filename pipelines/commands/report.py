@@ -35,6 +35,7 @@ def command(settings: Settings, month: date | None, top: int, scope: str) -> Non
     - Showback: what each team pays
     - Classes and buckets: GPU-hours, bounds, effective cost, share of the bill, evidence grade
     - The ladder: GPU-Util beside engine, SM, occupancy, tensor, DRAM and MFU, per job and rank
+    - The dearest kernels, and the ranks that others waited for, as far as traces were read
     - Interruptions with the work they lost; idle sessions
 
     Dollars are shown in cents such that teams add up to the invoice and buckets to their team.

@@ -1,8 +1,6 @@
 -- Policy windows and when they end.
 select
-    concat(
-        kind, ' of ', owner, coalesce(concat(' on ', coalesce(node, cluster, account, job_id)), '')
-    ) as subject,
+    concat(kind, ' of ', owner, ' on ' || coalesce(node, cluster, account, job_id)) as subject,
     "end"
 from policy_window
 order by

@@ -6,7 +6,9 @@ select
         cast(cast(sum(effective_usd) as decimal(38, 2)) as varchar), ' USD'
     ) as detail
 from waste_team_month
-where month = $month and bucket in ('billed_not_seen', 'not_observed', 'step_unsplit')
+where
+    month = $month
+    and bucket in ('billed_not_seen', 'not_observed', 'busy_unsplit', 'step_unsplit')
 group by
     bucket,
     cause

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.report import dollar_places
+from pipelines.report import KERNELS, dollar_places
 from pipelines.terminal import CLASSES
 from tests.pipelines.command import CONFIG, call, cluster, done, failed
 from tests.pipelines.published import Published
 from tests.pipelines.test_command_run import DECEMBER
+from tests.pipelines.tiny_trace import traced
 
 Table = list[dict[str, str]]
 
@@ -143,6 +144,45 @@ def test_the_ladder_shows_the_straggler_and_the_one_that_waits(shown: dict[str, 
     assert abs(float(spin["GPU-Util"]) - 98.1) < 1
     assert abs(float(spin["SM"]) - 0.74) < 0.1
     assert abs(float(rows[0]["MFU"]) - 57.5) < 1
+
+
+def test_the_dearest_kernels_and_the_rank_that_others_waited_for(
+    printed: str, shown: dict[str, Table], recorded: tuple[Published, object, object]
+) -> None:
+    kernels = [row for row in shown["The"] if row["jobs"]]  # without second lines of long names
+    assert 0 < len(kernels) <= KERNELS
+    dollars = [number(row["billed USD"]) for row in kernels]
+    assert dollars == sorted(dollars, reverse=True)
+    assert all(number(row["loaded USD"]) >= number(row["billed USD"]) for row in kernels)
+    (exact,) = recorded[0].rows(
+        """
+        select sum(case when kernel_family <> '(not traced)' then gpu_ns end) / sum(gpu_ns) as part
+        from kernel_cost where bucket is not null
+        """
+    )
+    assert f"traces divide {float(exact['part']) * 100:.1f} % of the time" in printed
+    late = shown["Stragglers"]
+    first = late[0]
+    assert (first["job"], first["rank"], first["node"]) == ("h200/2002", "1", "gpu-node-1")
+    assert (first["GPU"], first["traces fit"]) == ("GPU-d7611478", "yes")
+    assert {row["traces fit"] for row in late if row["job"] != "h200/2002"} == {"no"}
+    assert all(number(row["others waited GPU-s"]) > 0 for row in late)
+
+
+def test_without_traces_neither_kernels_nor_stragglers_are_shown(tmp_path: Path) -> None:
+    config = cluster(tmp_path)
+    done("run", config=config)
+    text = done("report", config=config)
+    assert "dearest kernels" not in text
+    assert "Stragglers" not in text
+
+
+def test_kernels_of_a_few_traced_jobs_say_how_much_they_speak_for(tmp_path: Path) -> None:
+    config = traced(tmp_path, ranks=(0,))
+    done("run", config=config)
+    text = done("report", config=config)
+    assert "The dearest kernels: traces divide 100.0 % of the time" in text
+    assert "Stragglers" not in text  # nobody can be said to wait for a rank without a trace
 
 
 def test_a_scope_can_be_chosen(demo: Path) -> None:
