@@ -24,8 +24,8 @@ STEPS = """
     2        | 5       | 5         | 46   | 1000     | 2000
 """
 COMM = {
-    "kind": "comm", "collective": "allreduce", "group_key": "0 [0, 1]", "group_size": "2",
-    "in_elements": "100",
+    "kind": "comm", "collective": "allreduce", "group_name": "0", "group_key": "0 [0, 1]",
+    "group_size": "2", "in_elements": "100",
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ KEPT = filled(
     0    | 8   | 90
     1    | 8   | 295
     """,
-    cluster="c1", job_id="7", attempt="0", group_key="0 [0, 1]", name="allreduce",
+    cluster="c1", job_id="7", attempt="0", group_name="0", name="allreduce",
 )  # fmt: skip
 TWO = "0 100 400 external_id=31; 1 300 400 external_id=32"
 
@@ -162,7 +162,7 @@ def test_a_number_from_the_trace_and_one_from_the_recorder_match() -> None:
     "change",
     [
         {"created_ns": "296"}, {"created_ns": "289"}, {"rank": "2"}, {"job_id": "8"},
-        {"group_key": "1 [0, 1]"}, {"attempt": "1"}, {"cluster": "c2"}, {"seq": "9"},
+        {"group_name": "1"}, {"attempt": "1"}, {"cluster": "c2"}, {"seq": "9"},
     ],
     ids=lambda change: next(iter(change)),
 )  # fmt: skip
@@ -198,7 +198,7 @@ def test_staging_leaves_out_what_has_no_number_and_counts_what_two_files_repeat_
                 name="allreduce", recorder="flight_recorder", state="completed",
             )
         },
-        "group_key | seq | created_ns | source_file\n0 [0, 1] | 8 | 100 | a\n",
+        "group_name | seq | created_ns | source_file\n0 | 8 | 100 | a\n",
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ with hosted as (
         work.start_ns,
         work.end_ns,
         coalesce(work.collective, '') as collective,
+        work.group_name,
         work.group_key,
         work.group_size,
         work.seq,
@@ -55,7 +56,7 @@ recorded as (
         and (kept.cluster is null or kept.cluster = hold.cluster)
         and (kept.attempt is null or kept.attempt = hold.attempt)
         and kept.rank = hold.rank
-        and kept.group_key = hosted.group_key
+        and kept.group_name = hosted.group_name
         and kept.created_ns >= hosted.op_start_ns
         and kept.created_ns <= hosted.op_end_ns
     group by

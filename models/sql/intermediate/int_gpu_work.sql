@@ -16,6 +16,7 @@ columns:
     is_tf32 | BOOLEAN | - | the name says that it multiplies in TF32
     bytes | BIGINT | B | bytes that a copy or fill moves
     collective | VARCHAR | - | collective
+    group_name | VARCHAR | - | process group
     group_key | VARCHAR | - | process group and its ranks
     group_size | BIGINT | ranks | ranks in the group
     seq | BIGINT | - | number of the collective in its group
@@ -35,6 +36,7 @@ select
     regexp_matches(work.name, 'tf32|s1688gemm|s1688tf32') as is_tf32,
     work.bytes,
     work.collective,
+    work.group_name,
     work.group_key,
     work.group_size,
     work.seq,

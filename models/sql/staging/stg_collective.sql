@@ -1,13 +1,13 @@
 /*
 purpose: collectives that ranks' own recorders kept; what two files repeat is one row
 grain: one row per job, attempt, rank, group and collective
-keys: cluster, job_id, attempt, rank, group_key, seq, created_ns
+keys: cluster, job_id, attempt, rank, group_name, seq, created_ns
 columns:
     cluster | VARCHAR | - | cluster, null where the configuration does not say
     job_id | VARCHAR | - | job
     attempt | BIGINT | - | attempt, null: found by time
     rank | BIGINT | - | rank
-    group_key | VARCHAR | - | process group and its ranks
+    group_name | VARCHAR | - | process group
     seq | BIGINT | - | number of the collective in its group
     created_ns | BIGINT | ns | when the host enqueued it, epoch
     name | VARCHAR | - | collective
@@ -18,7 +18,7 @@ select
     job_id,
     attempt,
     rank,
-    concat(group_name, ' ', coalesce(group_ranks, '')) as group_key,
+    group_name,
     seq,
     created_ns,
     max(name) as name,
@@ -33,6 +33,6 @@ group by
     job_id,
     attempt,
     rank,
-    concat(group_name, ' ', coalesce(group_ranks, '')),
+    group_name,
     seq,
     created_ns

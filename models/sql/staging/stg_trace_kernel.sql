@@ -16,6 +16,7 @@ columns:
     is_graph | BOOLEAN | - | replayed by a graph
     bytes | BIGINT | B | bytes moved or written by a copy or fill
     collective | VARCHAR | - | collective
+    group_name | VARCHAR | - | process group
     group_key | VARCHAR | - | process group and its ranks
     group_size | BIGINT | ranks | ranks in the group
     seq | BIGINT | - | number of the collective in its group
@@ -35,6 +36,7 @@ select
     graph_node_id is not null as is_graph,
     bytes,
     collective,
+    group_name,
     case when group_name is not null then concat(group_name, ' ', coalesce(group_ranks, '')) end
         as group_key,
     group_size,
