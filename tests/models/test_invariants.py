@@ -9,7 +9,7 @@ import pytest
 
 from tests.models.whole import Whole, whole
 from tests.oracle.months import random_month
-from tests.oracle.taking import taken, without
+from tests.oracle.taking import SOURCES, taken, without
 from tests.oracle.world import Tables
 
 #: Seeds of the fast suite, and those of the slow one. 106 and 114 once found that a drain counted
@@ -90,10 +90,7 @@ def test_less_evidence_is_never_more_waste_in_many_months(seed: int) -> None:
 @pytest.mark.parametrize("seed", [0, 5])
 def test_with_the_bill_alone_nothing_is_known_and_nothing_is_wasted(seed: int) -> None:
     month = random_month(Random(seed))
-    bare = without(
-        month, "scheduler", "gpu_indices", "telemetry", "steps", "checkpoints", "inventory",
-        "node_events",
-    )  # fmt: skip
+    bare = without(month, *SOURCES)
     with whole(bare, window(month)) as found:
         assert_sums(found)
         assert set(found.buckets()) <= {"billed_not_seen", "commitment_unused", "non_gpu"}

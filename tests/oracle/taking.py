@@ -8,12 +8,16 @@ unknown, for all that the file covers). None adds a fact: each leaves less to kn
 
 from __future__ import annotations
 
+from collections import Counter
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import combinations
 from random import Random
 from typing import Any
 
+from tests.oracle.tracing import TABLES as TRACES
+from tests.oracle.profiled import EVENTS
 from tests.oracle.world import CLUSTER, PERIOD_S, Row, Tables, time_of
 
 #: Each source with the landing tables that it fills. `gpu_indices` is the prolog's snapshots.
@@ -25,7 +29,12 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "checkpoints": ("checkpoint",),
     "inventory": ("gpu_inventory",),
     "node_events": ("node_event",),
+    "traces": TRACES,
+    "collectives": ("collective",),
 }
+#: What the dice of `taken` choose from; traces have dice of their own, so that seeds keep their
+#: months and losses.
+DRAWN = tuple(name for name in sorted(SOURCES) if name not in ("traces", "collectives"))
 #: The name in source_coverage of each source that has one of its own.
 COVERAGE = {
     "scheduler": "scheduler", "telemetry": "telemetry", "steps": "steps",
@@ -35,7 +44,8 @@ COVERAGE = {
 KINDS = {
     "job_attempt": "sacct", "job_gpu": "scontrol_job", "gpu_sample": "nvml_csv",
     "train_step": "step_log", "checkpoint": "checkpoint_log", "gpu_inventory": "gpu_inventory",
-    "node_event": "sacctmgr_event",
+    "node_event": "sacctmgr_event", "collective": "flight_recorder",
+    **dict.fromkeys(TRACES, "kineto"),
 }  # fmt: skip
 
 
@@ -62,8 +72,8 @@ def with_hole(tables: Tables, source: str, rng: Random) -> Tables:
 
     Scheduler and node events: the export was not asked for a stretch of time; a record that
     reaches into the asked time is still there. Telemetry: one GPU, one node or all of them have no
-    samples in a stretch. Steps: whole logs are absent. Checkpoints, inventory, GPU indices: some
-    records are absent.
+    samples in a stretch. Steps, traces, collectives: whole files are absent. Checkpoints,
+    inventory, GPU indices: some records are absent.
     """
     result = {name: list(rows) for name, rows in tables.items()}
     start, end = _stretch(tables, rng)
@@ -88,6 +98,12 @@ def with_hole(tables: Tables, source: str, rng: Random) -> Tables:
             result["job_gpu"] = [r for r in tables["job_gpu"] if (r["job_id"], r["start"]) in kept]
         return result
     table = SOURCES[source][0]
+    if source in ("traces", "collectives"):
+        files = sorted({row["source_file"] for row in tables[table]})
+        absent = {file for file in files if rng.random() < 0.5}
+        for name in SOURCES[source]:
+            result[name] = [row for row in tables[name] if row["source_file"] not in absent]
+        return result
     if source == "telemetry":
         uuids = sorted({row["gpu_uuid"] for row in tables["gpu_sample"]})
         dark = {uuid for uuid in uuids if rng.random() < 0.6}
@@ -109,7 +125,8 @@ def with_hole(tables: Tables, source: str, rng: Random) -> Tables:
 def with_rejects(tables: Tables, source: str, rng: Random) -> Tables:
     """The month with some records of one source unreadable, and coverage cut for them."""
     result = {name: list(rows) for name, rows in tables.items()}
-    table = rng.choice(SOURCES[source])
+    # A header is not a record: what is lost of a trace is events.
+    table = rng.choice([name for name in SOURCES[source] if name != "trace_header"])
     rows = tables[table]
     bad = rng.sample(rows, min(len(rows), rng.choice((1, 1, 2, 5))))
     # A snapshot of a job is one record, and all its GPUs go with it.
@@ -119,25 +136,36 @@ def with_rejects(tables: Tables, source: str, rng: Random) -> Tables:
         result["reject"].append(
             {
                 "source": KINDS[table], "file": row["source_file"],
-                "position": f"line {row['source_row']}", "reason": "a field is missing",
-                "raw": "...",
+                "position": f"record {row.get('event_no', row.get('source_row'))}",
+                "reason": "a field is missing", "raw": "...",
             }
         )  # fmt: skip
         result["source_coverage"] += _cuts(tables, table, row, known=rng.random() < 0.5)
+    if source == "traces":
+        lost = Counter(file for file, _ in gone)
+        result["trace_header"] = [
+            row | {"reject_count": row["reject_count"] + lost[row["source_file"]]}
+            for row in tables["trace_header"]
+        ]
     return result
 
 
 def taken(tables: Tables, rng: Random) -> tuple[str, Tables]:
-    """A random loss of one to four steps; returns what was done, in words, and what is left."""
-    ways: dict[str, Callable[[Tables, str], Tables]] = {
-        "without": lambda t, source: without(t, source),
-        "hole in": lambda t, source: with_hole(t, source, rng),
-        "rejects in": lambda t, source: with_rejects(t, source, rng),
+    """A random loss of one to five steps; returns what was done, in words, and what is left."""
+    ways: dict[str, Callable[[Tables, str, Random], Tables]] = {
+        "without": lambda t, source, _: without(t, source),
+        "hole in": with_hole,
+        "rejects in": with_rejects,
     }
     told = []
     for _ in range(rng.randint(1, 4)):
-        way, source = rng.choice(sorted(ways)), rng.choice(sorted(SOURCES))
-        tables = ways[way](tables, source)
+        way, source = rng.choice(sorted(ways)), rng.choice(DRAWN)
+        tables = ways[way](tables, source, rng)
+        told.append(f"{way} {source}")
+    own = Random(", ".join(told))
+    if own.random() < 0.4:
+        way, source = own.choice(sorted(ways)), own.choice(("traces", "traces", "collectives"))
+        tables = ways[way](tables, source, own)
         told.append(f"{way} {source}")
     return ", ".join(told), tables
 
@@ -168,7 +196,9 @@ def _record(table: str, row: Row) -> tuple[Any, ...]:
     """Which record of which file a row comes from."""
     if table == "job_gpu":
         return row["source_file"], row["job_id"], row["start"]
-    return row["source_file"], row["source_row"]
+    if table in EVENTS:
+        return row["source_file"], row["event_no"]
+    return row["source_file"], row["event_no" if table in TRACES else "source_row"]
 
 
 def _cuts(tables: Tables, table: str, row: Row, *, known: bool) -> list[Row]:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from tests.oracle import months as generator
 from tests.oracle.months import TABLES, months, random_month
 from tests.oracle.taking import COVERAGE, SOURCES, subsets, taken, with_hole, with_rejects, without
+from tests.oracle.tracing import TABLES as TRACES
 from tests.oracle.world import PERIOD_S, Row, Tables
 from warehouse.contracts import LANDING, SAMPLE_FIELDS
 
@@ -51,6 +52,26 @@ def test_rows_fit_their_contracts(tables: Tables) -> None:
             assert column.nullable or table[column.name].null_count == 0, (name, column.name)
         keys = Counter(tuple(str(row.get(part)) for part in contract.key) for row in rows)
         assert all(count == 1 for count in keys.values()), (name, keys.most_common(1))
+
+
+def test_traces_lie_inside_their_headers_and_ranks_play_one_script(many: list[Tables]) -> None:
+    for tables in many:
+        headers = {row["source_file"]: row for row in tables["trace_header"]}
+        assert len(headers) == len(tables["trace_header"])
+        events = Counter[str]()
+        calls: dict[str, list[int]] = {}
+        for name in TRACES[1:]:
+            for row in tables[name]:
+                header = headers[row["source_file"]]
+                assert header["start_ns"] <= row["start_ns"] <= row["end_ns"] <= header["end_ns"]
+                events[row["source_file"]] += 1
+                if row.get("kind") == "comm":
+                    calls.setdefault(row["source_file"], []).append(row["start_ns"])
+        assert events == {file: row["event_count"] for file, row in headers.items()}
+        attempts: dict[str, set[int]] = {}
+        for file in headers:
+            attempts.setdefault(file.rsplit("_", 1)[0], set()).add(len(calls.get(file, ())))
+        assert all(len(counts) == 1 for counts in attempts.values())
 
 
 def test_a_seed_is_a_month(many: list[Tables]) -> None:
@@ -135,6 +156,12 @@ def test_hard_cases_occur(many: list[Tables]) -> None:
         (any_row("node_event", kind="fatal_xid"), 0.05),
         (any_row("policy_window", kind="exempt_idle"), 0.02),
         (any_row("gpu_sample", engine_active_ratio=None), 0.5),
+        (any_row("trace_header", is_truncated=True), 0.1),
+        (any_row("trace_header", meta_job_id=None, path_job_id=None), 0.2),
+        (any_row("trace_annotation", name="load_batch"), 0.3),
+        (any_row("trace_kernel", kind="comm"), 0.2),
+        (lambda t: {r["source_file"] for r in t["trace_header"]}
+            - {r["source_file"] for r in t["trace_kernel"]}, 0.01),
         (lambda t: any(len(r["nodes"]) > 1 for r in t["job_attempt"]), 0.1),
         (lambda t: len({r["billing_period_start"] for r in t["bill_line"]}) > 1, 0.1),
         (lambda t: len({(r["node"], r["gpu_index"]) for r in t["gpu_inventory"]})
@@ -184,7 +211,8 @@ def test_a_loss_adds_no_fact(tables: Tables) -> None:
     told, left = taken(tables, rng)
     assert told
     for name, rows in tables.items():
-        if name not in ("reject", "source_coverage"):
+        # A header counts the rejects of its file.
+        if name not in ("reject", "source_coverage", "trace_header"):
             before, after = Counter(map(frozen, rows)), Counter(map(frozen, left[name]))
             assert after <= before, told
     begin = min(row["start"] for row in tables["gpu_inventory"])

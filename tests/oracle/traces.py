@@ -44,6 +44,8 @@ HOST_CATEGORIES = frozenset({"cpu_op", "cuda_runtime", "cuda_driver"})
 GPU_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 #: A host that pauses no longer than this between two events counts as running.
 REST_NS = 100_000
+#: Buckets of level 1 that come before in_step.
+EARLIER = ("lost_work", "never_touched", "startup", "idle_held", "recovery_checkpoint")
 #: The rule for traces that are unfit to stand for the whole job.
 BUSY_LIMIT, SLOW_LIMIT, SHARE_LIMIT = 1.02, 1.10, 0.05
 
@@ -371,7 +373,7 @@ class WholeJob:
     #: Relative weight of each part in a normal step, ns.
     weights: dict[str, Fraction]
     in_step_ns: int
-    #: Engine-busy ns from the first to the last step by the in_step ns.
+    #: Engine-busy ns from the first to the last step by the ns of logged steps.
     counters_share: float
 
     @property
@@ -396,10 +398,11 @@ class WholeJob:
         return {part: self.in_step_ns * weight / total for part, weight in self.weights.items()}
 
 
-def in_step_spans(recording: Recording, held: Held) -> dict[int, list[Span]]:
-    """By logged step: what of it is in_step by level 1, and no save, loss or idle run."""
-    earlier = [span for bucket, spans in proofs(recording, held) if bucket != "in_step"
-               for span in spans]  # fmt: skip
+def working_steps(
+    recording: Recording, held: Held, *, without: tuple[str, ...]
+) -> dict[int, list[Span]]:
+    """By logged step: what of it none of these buckets of level 1 takes."""
+    earlier = [span for name, spans in proofs(recording, held) if name in without for span in spans]
     free = gaps_between(union(earlier), held.span)
     return {step.number: clip(free, step.span) for step in held.steps}
 
@@ -407,7 +410,8 @@ def in_step_spans(recording: Recording, held: Held) -> dict[int, list[Span]]:
 def whole_job(recording: Recording, trace: Trace) -> WholeJob:
     """The traced means on the job's normal step: busy as traced, gaps as what is left of it."""
     held, steps = trace.held, split(trace)
-    by_step = in_step_spans(recording, held)
+    # A lost step lasted as long as any other: what was lost is its outcome.
+    by_step = working_steps(recording, held, without=("idle_held", "recovery_checkpoint"))
     plain = [
         sum(b - a for a, b in spans)
         for number, spans in by_step.items()
@@ -420,7 +424,9 @@ def whole_job(recording: Recording, trace: Trace) -> WholeJob:
     rest = max(normal - sum(busy.values()), Fraction(0))
     all_gaps = sum(gaps.values())
     gaps = {part: rest * ns / all_gaps if all_gaps else Fraction(0) for part, ns in gaps.items()}
-    in_step = sum(b - a for spans in by_step.values() for a, b in spans)
+    logged = sum(b - a for spans in by_step.values() for a, b in spans)
+    kept = working_steps(recording, held, without=EARLIER)
+    in_step = sum(b - a for spans in kept.values() for a, b in spans)
     ends = clip([(held.steps[0].span[0], held.steps[-1].span[1])], held.span)
     engine = sum(
         weight * sample.values["gpm_graphics_util"] / 100
@@ -429,7 +435,7 @@ def whole_job(recording: Recording, trace: Trace) -> WholeJob:
     return WholeJob(
         held, tuple(steps), normal,
         Fraction(sum(s.span[1] - s.span[0] for s in steps), len(steps)),
-        busy | gaps, in_step, engine / in_step,
+        busy | gaps, in_step, engine / logged,
     )  # fmt: skip
 
 
