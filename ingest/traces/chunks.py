@@ -71,6 +71,8 @@ class Fault(NamedTuple):
     offset: int
     raw: bytes
     reason: str
+    #: It is sound JSON, but no event.
+    is_json: bool
 
 
 class Text:
@@ -220,7 +222,7 @@ class EventList:
                 if run:
                     yield self._piece(run)
                     run = []
-                yield Fault(self._number, text.offset + at, raw, fault or str(error))
+                yield Fault(self._number, text.offset + at, raw, fault or str(error), not fault)
                 self._number += 1
             at += extent.size
         if run:

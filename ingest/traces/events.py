@@ -1,13 +1,15 @@
 """One event of a trace: the fields that are read, and its exact times.
 
 Events are decoded strictly and fast first. One whose fields have other types than usual (a thread
-as text, a time as text, a missing value) or whose text is not quite JSON (NaN, control characters,
-bytes that are not UTF-8) is read a second time with care.
+or a time as text) or whose text is not quite JSON (NaN, control characters, bytes that are not
+UTF-8, an empty value, a bare N/A, a backslash that escapes nothing: profilers have written each of
+them) is read a second time with care. What such text cannot say is null; nothing is guessed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from math import inf
@@ -23,6 +25,10 @@ MAX_LONG = 2**63 - 1
 
 #: The value of a `ts` or `dur` that is not there.
 ABSENT = -inf
+
+#: A key without a value, or with a word that JSON does not know.
+_NO_VALUE = re.compile(r'((?<!\\)"\s*:)\s*(?:N/A|-?nan|-?inf|None|undefined)?(?=\s*[,}])')
+_BACKSLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9A-Fa-f]{4}|)')
 
 Whole: TypeAlias = int | str | None
 
@@ -119,11 +125,12 @@ class EventDecoder:
 
 def careful(data: bytes) -> Event:
     """Read one event whatever the types of its fields; what cannot be read of them is None."""
+    text = data.decode("utf-8", "replace")
     try:
-        value = json.loads(
-            data.decode("utf-8", "replace"), strict=False,
-            parse_float=Decimal, parse_constant=lambda _: None,
-        )  # fmt: skip
+        try:
+            value = _loads(text)
+        except json.JSONDecodeError:
+            value = _loads(_NO_VALUE.sub(r"\1null", _BACKSLASH.sub(_escaped, text)))
     except (ValueError, RecursionError, InvalidOperation) as error:
         raise Unreadable(f"no JSON ({error}); expected an event") from None
     if not isinstance(value, dict):
@@ -144,6 +151,16 @@ def careful(data: bytes) -> Event:
     return ExactEvent(
         event.ph, event.cat, event.name, event.pid, event.tid, ts, dur, event.args
     )  # fmt: skip
+
+
+def _loads(text: str) -> Any:
+    return json.loads(
+        text, strict=False, parse_float=Decimal, parse_constant=lambda _: None
+    )  # fmt: skip
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[1] else r"\\"
 
 
 def _args(value: dict[str, Any]) -> Args:

@@ -74,7 +74,9 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
         return
     base, is_relative = _base(file, events)
     tables = Tables(file, base, rejects)
+    may_be_trace = False
     for piece in events.pieces(EventDecoder()):
+        may_be_trace |= not isinstance(piece, Fault) or not piece.is_json
         if isinstance(piece, Fault):
             tables.counts.events += 1
             rejects.put(f"event {piece.number}, byte {piece.offset}", piece.reason, piece.raw)
@@ -82,6 +84,8 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
             tables.take(piece.first, piece.events)
         yield from tables.flush(at_least=BATCH_ROWS)
         yield from rejects.flush(at_least=BATCH_ROWS)
+    if tables.counts.events and not may_be_trace:
+        raise _no_trace(file, "its list holds no event")
     yield from tables.finish()
     if events.has_more:
         rejects.put(
@@ -118,8 +122,12 @@ def _no_list(file: SourceFile, head: bytes) -> str:
             is_cut = False
     if is_cut:
         return "the file ends before its events; expected a list traceEvents"
-    raise SourceError(
-        file.name, "is no trace: it has no list traceEvents",
+    raise _no_trace(file, "it has no list traceEvents")
+
+
+def _no_trace(file: SourceFile, why: str) -> SourceError:
+    return SourceError(
+        file.name, f"is no trace: {why}",
         expected="the JSON that PyTorch's profiler writes, as .json or .json.gz",
         todo="Check the source's `files`.",
     )  # fmt: skip

@@ -56,9 +56,6 @@ def is_whole(tables: Tables) -> None:
 UNREADABLE: dict[str, str | bytes] = {
     "bare quotes in a name": kernel(name="a").replace('"a"', '"<frozen "os">"'),
     "a quote too few": kernel(name="a").replace('"a"', '"a'),
-    "a bad escape": kernel(name="a").replace('"a"', '"C:\\python\\x"'),
-    "an empty value": kernel().replace('"stream": 7', '"Process Group Description": '),
-    "a bare token": kernel().replace('"stream": 7', '"memory bandwidth": N/A'),
     "a key without its quote": kernel().replace('"pid"', 'pid"'),
     "cut short": kernel()[:60],
     "cut short by another writer": kernel()[:100] + '{"ph": "M"',
@@ -96,7 +93,7 @@ def test_an_event_that_cannot_be_read_costs_itself_only(
 def test_bad_events_that_follow_one_another_are_counted_one_by_one(
     tmp_path: Path, window: int
 ) -> None:
-    bad = kernel().replace('"stream": 7', '"Process Group Description": ')
+    bad = kernel(name="a").replace('"a"', '"<frozen "os">"')
     tables = read(tmp_path, around(",\n".join([bad] * 3)), window=window)
     assert [row["position"].split(",")[0] for row in tables["reject"]] == [
         "event 3", "event 4", "event 5",
@@ -124,6 +121,13 @@ ODD: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "bytes that are not UTF-8": (
         kernel(name="a").encode().replace(b'"a"', b'"a\xff\xc3"'), {"name": "a\ufffd\ufffd"},
     ),
+    "a backslash that escapes nothing": (
+        kernel(name="a").replace('"a"', r'"C:\python\"x\u00e9\\"'), {"name": 'C:\\python"x\xe9\\'},
+    ),
+    "an empty value": (kernel().replace('"stream": 7', '"Process Group Description": '), {}),
+    "an empty value at the end": (kernel().replace('"dur": 10.64, ', '"id": , "dur": 10.64, '), {}),
+    "a bare N/A": (kernel().replace('"context": 1', '"bytes": N/A'), {"bytes": None}),
+    "a bare nan": (kernel().replace('"context": 1', '"bytes": -nan'), {"bytes": None}),
     "half a surrogate pair": (kernel(name="a\ud800b"), {"name": "a\ufffdb"}),
     "a key twice": (kernel(name="a").replace('"name"', '"name": "b", "name"'), {"name": "a"}),
     "ts as text": (kernel(ts="5217255724893.939"), {}),
@@ -261,6 +265,8 @@ def test_an_empty_gzip_file(tmp_path: Path) -> None:
         b"ts_ns,gpu_util_pct\n1,2\n",
         b"17",
         b'{"a": [}',
+        b"[1, 2, 3]",
+        b'[{"name": "a"}, {"name": "b"}]',
         b'{"a": ' + b"[" * 100_000,
         b"\x80\x04\x95pickle",
     ],
