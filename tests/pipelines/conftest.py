@@ -14,7 +14,9 @@ import pipelines.run
 from pipelines.config import Config, load_config
 from pipelines.run import Outcome, run
 from tests.oracle import ladder as oracle
+from tests.oracle.traces import Trace, read_traces, whole_job
 from tests.pipelines.published import Published, quiet
+from tests.pipelines.traced import Jobs, key_of
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,6 +47,26 @@ def recorded(
 def truth(root: Path) -> oracle.Recording:
     """The recording as its raw files tell it."""
     return oracle.read(root / "examples" / "h200")
+
+
+@pytest.fixture(scope="session")
+def published(recorded: tuple[Published, Outcome, Config]) -> Published:
+    """The recording as it is published."""
+    return recorded[0]
+
+
+@pytest.fixture(scope="session")
+def traces(root: Path, truth: oracle.Recording) -> list[Trace]:
+    """The recorded traces as their raw JSON tells them."""
+    return read_traces(root / "examples" / "h200", truth)
+
+
+@pytest.fixture(scope="session")
+def jobs(traces: list[Trace], truth: oracle.Recording) -> Jobs:
+    """What each trace says of its whole job."""
+    found = {key_of(trace): whole_job(truth, trace) for trace in traces}
+    assert len(found) == len(traces) == 19
+    return found
 
 
 @pytest.fixture(scope="session")
