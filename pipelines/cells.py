@@ -8,7 +8,7 @@ from decimal import Decimal
 from rich.text import Text
 
 from pipelines.published import Row
-from pipelines.rounding import rounded
+from reports.rounding import rounded
 from pipelines.terminal import usd
 
 

@@ -14,7 +14,7 @@ from pipelines.cells import attempt, dollars, more
 from pipelines.explain_traces import traced
 from pipelines.published import Published, Row, Value
 from pipelines.report import HOUR_PLACES, dollar_places
-from pipelines.rounding import rounded
+from reports.rounding import rounded
 from pipelines.terminal import (
     class_text,
     gpu,

@@ -2,7 +2,7 @@
 
 All numbers come from published tables. Only their last digits are decided here: cells that are
 shown under a total are cut so that they add up to it, from the invoice down to the bucket
-(pipelines/rounding.py).
+(reports/rounding.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from pipelines import terminal
 from pipelines.published import Published, Row
-from pipelines.rounding import rounded, shown
+from reports.rounding import rounded, shown
 from pipelines.terminal import class_text, instant, percent, seconds, table, usd
 
 #: Decimal places of GPU-hours: 0.36 s.

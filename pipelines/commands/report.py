@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import click
 
@@ -25,9 +26,21 @@ from pipelines.commands.options import month_option
     type=click.Choice(["in_steps", "first_to_last_step", "allocated"]),
     help="Time that the ladder speaks of; a job without steps is shown over all that it held.",
 )  # fmt: skip
+@click.option(
+    "--team", metavar="TEAM",
+    help="Only this team's part. Without --out: its short text.",
+)  # fmt: skip
+@click.option(
+    "--out", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
+    help="Write a folder of HTML pages, CSV, XLSX and a short text instead of printing.",
+)  # fmt: skip
+@click.option("--plain", is_flag=True, help="With --out: no charts and no XLSX.")
 @common
 @click.pass_obj
-def command(settings: Settings, month: date | None, top: int, scope: str) -> None:
+def command(
+    settings: Settings, month: date | None, top: int, scope: str, team: str | None,
+    out: Path | None, plain: bool,
+) -> None:  # fmt: skip
     """Print a month: the proof, each team's bill and waste, the ladder of its jobs.
 
     \b
@@ -41,10 +54,18 @@ def command(settings: Settings, month: date | None, top: int, scope: str) -> Non
     Dollars are shown in cents such that teams add up to the invoice and buckets to their team.
     The exact numbers are in the tables: see `plumbline sql --tables`.
 
+    With --out it is written as files for readers: index.html for the month, a page per team,
+    csv/, a workbook and summary.txt (see docs/report.md). The folder is replaced whole, and the
+    same month gives the same bytes. Charts and the workbook need the extra `report`.
+
     \b
     Example:
       plumbline report --month 2026-11 --top 5
+      plumbline report --out reports/2026-11
+      plumbline report --team research --out research-2026-11
     """
+    if plain and out is None:
+        raise click.UsageError("--plain says how --out writes; give both.")
     from pipelines import terminal
     from pipelines.config import load_config
     from pipelines.published import Published
@@ -53,6 +74,14 @@ def command(settings: Settings, month: date | None, top: int, scope: str) -> Non
     published = Published(load_config(settings.config_path()))
     target = terminal.console()
     chosen = published.month(month)
+    if out is not None or team is not None:
+        from pipelines.report_folder import team_text, write_folder
+
+        if out is None:
+            click.echo(terminal.safe(team_text(published, chosen, str(team)), lines=True), nl=False)
+        else:
+            click.echo(write_folder(published, chosen, out, team=team, plain=plain))
+        return
     terminal.write(
         target,
         report(published, chosen, top=top, scope=scope, ascii_only=terminal.is_ascii(target)),

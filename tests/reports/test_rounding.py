@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rounding import rounded, shown
+from reports.rounding import rounded, shown
 
 MONEY = st.decimals(
     min_value=-(10**12), max_value=10**12, places=12, allow_nan=False, allow_infinity=False

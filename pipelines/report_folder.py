@@ -1,0 +1,42 @@
+"""`plumbline report --out`: a month, or a team's part of it, as a folder of files."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+
+from pipelines.published import Published
+
+
+def write_folder(
+    published: Published, month: date, out: Path, *, team: str | None = None, plain: bool = False
+) -> str:
+    """Write the report of a published month to a folder; the sentence that says so.
+
+    The month before is compared with where it is published. Raises ConfigError where the folder is
+    another's, the team has no part of the bill, or a package is missing.
+    """
+    from reports.folder import folder
+    from reports.write import write_report
+
+    with folder(out) as target:
+        write_report(
+            published, month, target, previous=_previous(published, month), team=team, plain=plain
+        )
+    return f"report: {out / 'index.html'}"
+
+
+def team_text(published: Published, month: date, team: str) -> str:
+    """The short text of a team's part of a published month."""
+    from reports.data import Data
+    from reports.summary import summary
+    from reports.write import require_team
+
+    data = Data(published, month, _previous(published, month))
+    require_team(data, team)
+    return summary(data, team)
+
+
+def _previous(published: Published, month: date) -> date | None:
+    before = (month - timedelta(days=1)).replace(day=1)
+    return before if before in published.months else None

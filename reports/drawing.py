@@ -1,0 +1,89 @@
+"""Drawing charts: Vega-Lite to SVG that stands inside a page, takes its colours and loads nothing.
+
+The drawing library comes with the extra `report`. One process draws a chart in some 30 ms, so many
+are spread over the machine's cores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+from reports.charts import Drawing
+from reports.colours import variables
+
+#: From so many charts on, starting more processes costs less than it saves.
+MANY = 60
+_OPENING = re.compile(r"<svg\b[^>]*>")
+_VIEW = re.compile(r'\bviewBox="([^"]*)"')
+_BACKGROUND = re.compile(r'<rect width="[\d.]+" height="[\d.]+" fill="(?:transparent|white)"/>')
+#: What a drawing has for the sake of scripts, and what the page's own style decides.
+_NEEDLESS = re.compile(
+    r' (?:role|aria-[a-z]+|pointer-events|font-family|font-weight|opacity="1|stroke-width="1)'
+    r'(?:="[^"]*)?"| fill="#111"|<path class="(?:background|foreground)"[^>]*/>'
+)
+_TAG = re.compile(r"<[^>]*>")
+_LONG = re.compile(r"\b(\d+\.\d\d)\d+")
+_OUTSIDE = re.compile(r"(?:href|src)\s*=|url\((?!#)|<script|<style|<foreignObject|\son\w+=", re.I)
+
+
+def key_of(drawing: Drawing) -> str:
+    """What two equal charts share."""
+    return json.dumps(drawing.spec, sort_keys=True, ensure_ascii=True)
+
+
+def draw(drawings: Iterable[Drawing], *, processes: int | None = None) -> dict[str, str]:
+    """The raw SVG of each chart, by its key; equal charts are drawn once.
+
+    `processes` is by default the number of cores this process may use.
+    """
+    keys = sorted({key_of(drawing) for drawing in drawings})
+    workers = len(os.sched_getaffinity(0)) if processes is None else processes
+    if len(keys) < MANY or workers < 2:
+        return dict(zip(keys, map(_svg, keys), strict=True))
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return dict(zip(keys, pool.map(_svg, keys, chunksize=10), strict=True))
+
+
+def inline(drawn: Mapping[str, str], drawing: Drawing, ident: str) -> str:
+    """The SVG of a chart for a page, where `ident` names it; ValueError where it would load a file.
+
+    It has a title and a description for those who do not see it.
+    """
+    svg = drawn[key_of(drawing)]
+    opening = _OPENING.match(svg)
+    view = _VIEW.search(svg)
+    if opening is None or view is None:
+        raise ValueError(f"chart {ident}: the drawing library gave no SVG")
+    body = _BACKGROUND.sub("", svg[opening.end() :], count=1)
+    body = _TAG.sub(lambda tag: _lean(tag[0], ident), body)
+    width = view[1].split()[2]
+    return (
+        f'<svg class="chart" viewBox="{view[1]}" width="{width}" role="img" '
+        f'aria-labelledby="{ident}-t {ident}-d"><title id="{ident}-t">{escape(drawing.title)}'
+        f'</title><desc id="{ident}-d">{escape(drawing.description)}</desc>{body}'
+    )
+
+
+def _lean(tag: str, ident: str) -> str:
+    """A tag without what nobody needs, its names made those of this chart alone."""
+    if _OUTSIDE.search(tag):
+        raise ValueError(f"chart {ident}: the drawing refers to something outside: {tag[:80]}")
+    tag = _LONG.sub(r"\1", _NEEDLESS.sub("", tag))
+    tag = re.sub(r'\bid="([\w-]+)"', rf'id="{ident}-\1"', tag)
+    return variables(re.sub(r"url\(#([\w-]+)\)", rf"url(#{ident}-\1)", tag))
+
+
+def _svg(spec: str) -> str:
+    import vl_convert
+
+    read: dict[str, Any] = json.loads(spec)
+    found: str = vl_convert.vegalite_to_svg(read, allowed_base_urls=[])
+    return found

@@ -1,0 +1,91 @@
+"""A page as one HTML file: no request to anywhere, readable in light and dark, on paper, by ear."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from reports import colours, drawing
+from reports.names import KEPT, SHOWN, cut, plain
+from reports.page import Cell, Figure, Page
+
+TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+
+def render(page: Page, drawn: Mapping[str, str], *, home: str = "") -> str:
+    """The HTML of a page; `drawn` has its charts (see drawing.draw), empty: none is shown.
+
+    `home` leads from this file to the report's folder: empty, or `../`.
+    """
+    style, script = _style(), _script()
+    found = _environment().get_template("page.html.j2").render(
+        page=page, home=home, style=Markup(style), script=Markup(script),  # noqa: S704 - our files
+        policy=_policy(style, script), cell=lambda c: _cell(c, home), name=_name,
+        picture=lambda figure: _picture(figure, drawn), drawn=bool(drawn),
+    )  # fmt: skip
+    return found + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+
+@cache
+def _style() -> str:
+    text = (TEMPLATES / "style.css").read_text(encoding="utf-8")
+    return colours.style() + "".join(line.strip() for line in text.splitlines())
+
+
+@cache
+def _script() -> str:
+    return (TEMPLATES / "sort.js").read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Only this style and this script, and nothing from anywhere."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _name(text: str) -> Markup:
+    """A foreign name: kept apart from its neighbours' direction, long ones cut in the middle."""
+    whole = plain(text)
+    short = cut(whole, SHOWN)
+    if short == whole:
+        return Markup("<bdi>{}</bdi>").format(whole)
+    return Markup('<bdi title="{}">{}</bdi>').format(cut(whole, KEPT), short)
+
+
+def _cell(cell: Cell, home: str) -> Markup:
+    text = _name(cell.text) if cell.name else escape(plain(cell.text))
+    if cell.link:
+        return Markup('<a href="{}">{}</a>').format(home + cell.link, text)
+    if cell.key in colours.COLOURS:
+        return Markup('<span class="key k-{}">{}</span>').format(cell.key, text)
+    if cell.title:
+        return Markup('<span title="{}">{}</span>').format(cut(plain(cell.title), KEPT), text)
+    return text
+
+
+def _picture(figure: Figure, drawn: Mapping[str, str]) -> Any:
+    if not drawn:
+        return ""
+    svg = drawing.inline(drawn, figure.drawing, f"c-{figure.name}")
+    return Markup(svg)  # noqa: S704 - drawing.inline lets nothing but shapes and escaped text pass
