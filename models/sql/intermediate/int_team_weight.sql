@@ -1,7 +1,7 @@
 /*
 purpose: weight of each team for costs that no GPU and no tag carries: its direct effective cost
-    of the month in whole micro-dollars, rounded down row by row (a weight decides shares, the
-    split itself is exact)
+    of the month in whole micro-dollars, rounded down line by line (a weight decides shares, the
+    split itself is exact). Into how many buckets its time is divided moves no weight.
 grain: one row per month and team
 keys: month, team
 columns:
@@ -21,14 +21,25 @@ with line_time as (
     group by line.line_id
 ),
 
+held as (
+    select
+        bundle_id,
+        payer_team as team,
+        cast(sum(gpu_ns) as decimal(38, 0)) as gpu_ns
+    from int_state
+    group by
+        bundle_id,
+        payer_team
+),
+
 -- A companion of many bundles counts in each with its part only.
-row_cost as (
+line_cost as (
     select
         bundle.month,
-        state.payer_team as team,
+        held.team,
         cast(
             cast(floor(greatest(charge.effective_usd, 0) * 1000000) as hugeint)
-            * cast(state.gpu_ns as hugeint)
+            * cast(held.gpu_ns as hugeint)
             // cast(line_time.all_ns as hugeint) as decimal(38, 0)
         ) as weight
     from int_bundle_line as line
@@ -38,8 +49,8 @@ row_cost as (
         on line.line_id = charge.line_id
     inner join int_bundle as bundle
         on line.bundle_id = bundle.bundle_id
-    inner join int_state as state
-        on line.bundle_id = state.bundle_id
+    inner join held
+        on line.bundle_id = held.bundle_id
     where line_time.all_ns > 0
 )
 
@@ -47,7 +58,7 @@ select
     month,
     team,
     cast(sum(weight) as decimal(38, 0)) as weight
-from row_cost
+from line_cost
 group by
     month,
     team
