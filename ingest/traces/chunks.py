@@ -22,8 +22,8 @@ from ingest.text import chunks
 from ingest.traces.events import Event, Unreadable
 from warehouse.contracts import SourceFile
 
-#: A window's size: larger ones are hardly faster.
-WINDOW_BYTES = 1 << 20
+#: A window's size: larger ones are hardly faster, and hold more events in memory.
+WINDOW_BYTES = 2 << 20
 #: What is no event within so many bytes is given up as one fault.
 MAX_EVENT_BYTES = 16 << 20
 #: Metadata beyond so many bytes on either side of the events are passed over.
@@ -159,7 +159,8 @@ class EventList:
         text = self._text
         while not self._is_done:
             text.fill(max(self._size, self._wanted))
-            text.drop(len(text.data) - len(text.data.lstrip(_BETWEEN)))
+            if not text.data.startswith(b"{"):
+                text.drop(len(text.data) - len(text.data.lstrip(_BETWEEN)))
             if (events := self._whole(decoder)) is None:
                 yield from self._one_by_one(decoder)
             elif events:

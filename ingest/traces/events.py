@@ -113,7 +113,11 @@ class EventDecoder:
             ):
                 return events
             self._is_exact = True
-        return self._exact.decode(data)  # type: ignore[return-value]
+        exact = self._exact.decode(data)
+        # Text is a decimal too, and so is "NaN".
+        if any(e.ts.is_nan() or e.dur.is_nan() for e in exact):
+            raise msgspec.ValidationError("ts or dur is no number")
+        return exact  # type: ignore[return-value]
 
     def event(self, data: bytes) -> Event:
         """Read one event strictly, else with care; Unreadable says why it cannot be read."""

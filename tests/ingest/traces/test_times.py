@@ -93,6 +93,20 @@ def test_a_process_that_lives_longer_than_its_base_lasts(tmp_path: Path) -> None
     assert found(tmp_path, text) == [(BASE + s, BASE + s + d) for s, d in times]
 
 
+@pytest.mark.parametrize(
+    "odd", ['"NaN"', '"sNaN"', '"-Infinity"', "NaN", "1e999999999", "null", "1e400"]
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_number_among_decimals(tmp_path: Path, odd: str, place: int) -> None:
+    good = ("1712195495519689.123", "1.5")
+    bad = (odd, "1.5") if place == 0 else (good[0], odd)
+    tables = read(tmp_path, with_times(good, bad, good, base=None))
+    assert [row["event_no"] for row in tables["trace_kernel"]] == [1, 3]
+    (reject,) = tables["reject"]
+    assert reject["position"] == "event 2"
+    assert "expected" in reject["reason"]
+
+
 @pytest.mark.parametrize("behind", [False, True])
 @pytest.mark.parametrize("window", [50, 0])
 def test_the_base_before_and_behind_the_events(tmp_path: Path, behind: bool, window: int) -> None:
