@@ -66,7 +66,15 @@ def assert_strict_never_rises(seed: int, rounds: int) -> None:
     with whole(month, span) as full:
         assert_sums(full)
         strict = full.strict_ns()
-        grades = full.rows("select max(evidence_grade) as best from gpu_hour_state")[0]["best"]
+        # Time that counters call idle is in a traced step all the same, once they are gone.
+        grades = full.rows(
+            """
+            select greatest(
+                (select max(evidence_grade) from gpu_hour_state),
+                (select max(case when is_every_step then 'E4' else 'E3' end) from int_trace_fit)
+            ) as best
+            """
+        )[0]["best"]  # fmt: skip
     for _ in range(rounds):
         what, less = taken(month, rng)
         with whole(less, span) as part:

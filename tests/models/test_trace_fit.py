@@ -198,6 +198,29 @@ def test_every_step_means_each_of_them_and_whole() -> None:
     assert not fit("1000t 1000t", "compute 9", spans="1 11 1000; 2 1000 1990")["is_every_step"]
 
 
+@pytest.mark.parametrize(
+    ("cut", "every"),
+    [
+        ({"job_id": "7", "attempt": "0"}, False), ({"job_id": "7"}, False), ({}, False),
+        ({"job_id": "8"}, True), ({"job_id": "7", "attempt": "1"}, True),
+        ({"is_cut": "false"}, True), ({"source": "checkpoints"}, True),
+    ],
+)  # fmt: skip
+def test_a_log_with_rejects_does_not_show_that_every_step_is_traced(
+    cut: dict[str, str], every: bool
+) -> None:
+    steps = logged("500t 900t")
+    tables: dict[str, Rows] = {
+        "int_trace_step": windows(steps), "int_trace_bucket": buckets("compute 1400"),
+        "int_logged_step": steps, "int_hold": filled(ONE, **HOLD),
+        "stg_source_coverage": [
+            {"source": "steps", "is_cut": "true", "start_ns": "0", "end_ns": "9", **cut}
+        ],
+    }  # fmt: skip
+    [row] = run_model("int_trace_fit", tables)
+    assert row["is_every_step"] is every
+
+
 def test_one_rank_that_does_not_fit_flags_its_attempt_and_no_other() -> None:
     holds = filled("hold_id | attempt\n4 | 0\n5 | 0\n6 | 1\n", cluster="c1", job_id="7")
     log = [row for hold in (4, 5, 6) for row in logged("0 1000 1000t 1000", hold=hold)]

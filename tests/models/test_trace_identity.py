@@ -8,22 +8,26 @@ import pytest
 
 from tests.models.harness import Rows, expect, filled, run_model
 
-#: Job 7 of cluster c1: attempt 0 on n1 with two GPUs, then attempt 1; job 8 on n2; job 7 of c2.
+#: Job 7 of cluster c1: attempt 0 on n1 with two GPUs, then attempt 1; job 8 on n2; job 7 of c2 on
+#: n3; and a job without GPUs on both nodes, which no trace of a GPU can be of.
 ATTEMPTS = """
-    cluster | job_id | attempt | start_ns | end_ns
-    c1      | 7      | 0       | 10:00    | 11:00
-    c1      | 7      | 1       | 11:00    | 12:00
-    c1      | 8      | 0       | 10:00    | 12:00
-    c2      | 7      | 0       | 10:30    | 11:30
+    cluster | job_id | attempt | start_ns | end_ns | nodes    | gpu_count
+    c1      | 7      | 0       | 10:00    | 11:00  | [n1]     | 2
+    c1      | 7      | 1       | 11:00    | 12:00  | [n1]     | 1
+    c1      | 8      | 0       | 10:00    | 12:00  | [n2]     | 1
+    c1      | 6      | 0       | 10:00    | 12:00  | [n1, n2] | 0
+    c2      | 7      | 0       | 10:30    | 11:30  | [n3]     | 1
 """
 HOLDS = """
-    hold_id | cluster | job_id | attempt | rank | rank_count | node | gpu_uuid | start_ns | end_ns
-    1       | c1      | 7      | 0       | 0    | 2          | n1   | a        | 10:00    | 11:00
-    2       | c1      | 7      | 0       | 1    | 2          | n1   | b        | 10:00    | 11:00
-    3       | c1      | 7      | 1       | 0    | 1          | n1   | a        | 11:00    | 12:00
-    4       | c1      | 8      | 0       | 0    | 1          | n2   | c        | 10:00    | 12:00
-    5       | c2      | 7      | 0       | 0    | 1          | n3   | d        | 10:30    | 11:30
-"""
+    hold_id | cluster | job_id | attempt | rank | rank_count | gpu_count | gpu_uuid | start_ns | end_ns
+    1       | c1      | 7      | 0       | 0    | 2          | 2         | a        | 10:00    | 11:00
+    2       | c1      | 7      | 0       | 1    | 2          | 2         | b        | 10:00    | 11:00
+    3       | c1      | 7      | 1       | 0    | 1          | 1         | a        | 11:00    | 12:00
+    4       | c1      | 8      | 0       | 0    | 1          | 1         | c        | 10:00    | 12:00
+    5       | c2      | 7      | 0       | 0    | 1          | 1         | d        | 10:30    | 11:30
+"""  # noqa: E501
+#: The scheduler was read for the whole day.
+READ = filled("start_ns | end_ns\n00:00 | 23:00\n", source="scheduler", is_cut="false")
 TRACE = {"cluster": "c1", "start_ns": "10:10", "end_ns": "10:11", "source_file": "f"}
 
 
@@ -31,6 +35,7 @@ def found(**header: Any) -> dict[str, Any]:
     """int_trace's row of one trace with this header, beside the jobs above."""
     [row] = run_model("int_trace", {
         "stg_trace_header": [{**TRACE, **header}], "int_attempt": ATTEMPTS, "int_hold": HOLDS,
+        "stg_source_coverage": READ,
     })  # fmt: skip
     return row
 
@@ -110,8 +115,11 @@ def test_by_host_the_trace_lies_inside_the_attempt(start: str, end: str, found_b
     assert found(host_name="n1", start_ns=start, end_ns=end)["found_by"] == found_by
 
 
+#: Job 8 runs on n1 too, beside attempt 0 of job 7.
+SHARED = ATTEMPTS.replace("[n2]     | 1", "[n1, n2] | 2")
+
+
 def test_two_jobs_on_a_host_at_a_time_are_ambiguous_and_nobodys() -> None:
-    more = HOLDS + "6 | c1 | 8 | 0 | 1 | 2 | n1 | e | 10:00 | 12:00\n"
     tables: dict[str, Rows] = {
         "stg_trace_header": filled(
             """
@@ -122,9 +130,10 @@ def test_two_jobs_on_a_host_at_a_time_are_ambiguous_and_nobodys() -> None:
             """,
             cluster="c1",
         ),
-        "int_attempt": ATTEMPTS,
-        "int_hold": more,
+        "int_attempt": SHARED,
+        "stg_source_coverage": READ,
     }
+    # Which of the node's GPUs each held is not even asked.
     expect(
         "int_trace",
         tables,
@@ -140,14 +149,45 @@ def test_two_jobs_on_a_host_at_a_time_are_ambiguous_and_nobodys() -> None:
 def test_an_ambiguous_trace_has_no_device_and_none_of_its_work_counts() -> None:
     tables: dict[str, Rows] = {
         "stg_trace_header": filled([{"host_name": "n1"}, {"source_file": "g"}], **TRACE),
-        "int_attempt": ATTEMPTS,
-        "int_hold": HOLDS + "6 | c1 | 8 | 0 | 1 | 2 | n1 | e | 10:00 | 12:00\n",
+        "int_attempt": SHARED,
+        "int_hold": HOLDS,
+        "stg_source_coverage": READ,
         "stg_trace_kernel": filled(
             "source_file | event_no\nf | 1\ng | 1\n", device="0", start_ns="10:10",
             end_ns="10:11", kind="compute",
         ),
     }  # fmt: skip
     expect("int_gpu_work", tables, "trace_no\n")
+
+
+@pytest.mark.parametrize(
+    ("coverage", "found_by"),
+    [
+        ("c1 | | 00:00 | 23:00 | false", "host_time"),
+        (" | | 10:10 | 10:11 | false", "host_time"),
+        ("c1 | n2 | 10:10 | 10:11 | false", "host_time"),
+        # Not read, read for less, for another node or cluster: another job may have been there.
+        ("", "unmatched"),
+        ("c1 | | 10:10:01 | 23:00 | false", "unmatched"),
+        ("c1 | | 00:00 | 10:10:59 | false", "unmatched"),
+        ("c1 | n1 | 00:00 | 23:00 | false", "unmatched"),
+        ("c2 | | 00:00 | 23:00 | false", "unmatched"),
+        # A record of the scheduler could not be read.
+        ("c1 | | 00:00 | 23:00 | false\nc1 | | 10:10:30 | 10:10:31 | true", "unmatched"),
+        ("c1 | | 00:00 | 23:00 | false\nc1 | n1 | 00:00 | 23:00 | true", "host_time"),
+        ("c1 | | 00:00 | 23:00 | false\nc1 | | 10:11 | 23:00 | true", "host_time"),
+    ],
+)
+def test_by_host_only_where_the_scheduler_would_have_shown_another_job(
+    coverage: str, found_by: str
+) -> None:
+    read = f"cluster | node | start_ns | end_ns | is_cut\n{coverage}\n"
+    tables: dict[str, Rows] = {
+        "stg_trace_header": [{**TRACE, "host_name": "n2"}],
+        "int_attempt": ATTEMPTS,
+        "stg_source_coverage": filled(read, source="scheduler"),
+    }
+    expect("int_trace", tables, f"found_by\n{found_by}\n")
 
 
 # --- int_trace: the rank, clashes -----------------------------------------------------------------
@@ -162,12 +202,21 @@ def test_an_ambiguous_trace_has_no_device_and_none_of_its_work_counts() -> None:
         # Of two ranks nothing tells which; the only rank is rank 0.
         ({}, None),
         ({"meta_attempt": 1}, 0),
+        ({"meta_job_id": "8", "cluster": "c1"}, 0),
     ],
 )
 def test_the_rank_by_metadata_then_path_else_the_only_one(
     header: dict[str, Any], rank: int | None
 ) -> None:
-    assert found(meta_job_id="7", **header)["rank"] == rank
+    assert found(**{"meta_job_id": "7", **header})["rank"] == rank
+
+
+def test_the_only_known_gpu_of_several_is_not_the_only_rank() -> None:
+    tables: dict[str, Rows] = {
+        "stg_trace_header": [{**TRACE, "meta_job_id": "8"}], "int_attempt": ATTEMPTS,
+        "int_hold": HOLDS.replace("| 0    | 1          | 1         | c", "| 0 | 1 | 2 | c"),
+    }  # fmt: skip
+    expect("int_trace", tables, "job_id | rank\n8 |\n")
 
 
 @pytest.mark.parametrize(
@@ -330,10 +379,15 @@ def test_a_device_that_nothing_ties_to_a_gpu_is_nobodys(trace: dict[str, Any], w
     assert devices(trace, work) == []
 
 
+def test_where_some_gpus_of_the_attempt_are_unknown_their_order_is_too() -> None:
+    holds = HOLDS.replace("| 2         |", "| 3         |")
+    assert devices({"world_size": 1}, "0 0 5; 1 0 5", holds=holds) == []
+
+
 def test_a_gpu_that_was_replaced_is_the_one_that_was_there() -> None:
     holds = """
-        hold_id | cluster | job_id | attempt | rank | rank_count | gpu_uuid | start_ns | end_ns
-        1       | c1      | 7      | 0       | 0    | 2          | a        | 10:00    | 10:05
-        2       | c1      | 7      | 0       | 0    | 2          | b        | 10:05    | 11:00
+        hold_id | cluster | job_id | attempt | rank | rank_count | gpu_count | start_ns | end_ns
+        1       | c1      | 7      | 0       | 0    | 2          | 2         | 10:00    | 10:05
+        2       | c1      | 7      | 0       | 0    | 2          | 2         | 10:05    | 11:00
     """
     assert devices({"rank": 0}, "0 0 5", holds=holds) == [(0, 2)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.harness import Rows, expect, filled, run_model
+from tests.models.harness import Rows, expect, failed_checks, filled, run_model
 
 TRACE = {
     "trace_no": "1", "source_file": "f", "cluster": "c1", "job_id": "7", "attempt": "0",
@@ -225,6 +225,14 @@ def test_the_profilers_doing_reaches_two_logged_steps_around_the_trace() -> None
     # Touched are the steps 4 to 6.
     tables["int_trace"] = [{**TRACE, "start_ns": "449", "end_ns": "601"}]
     expect("int_trace_interval", tables, "kind | start_ns | end_ns\nprofiler | 200 | 850\n")
+
+
+def test_two_traces_of_the_same_steps_say_it_once() -> None:
+    tables = traced("1 | 100 | 200\n2 | 200 | 300\n", "", int_hold=[HOLD])
+    tables["int_trace"] = [TRACE, {**TRACE, "trace_no": "2", "source_file": "g"}]
+    tables["int_trace_device"] = "trace_no | device | hold_id\n1 | 0 | 4\n2 | 0 | 4\n"
+    assert failed_checks("int_trace_interval", tables) == []
+    expect("int_trace_interval", tables, "kind | start_ns | end_ns\nprofiler | 100 | 300\n")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from tests.oracle.tracing import Played
 from tests.oracle.world import ACCOUNTS, CLUSTER, MIB, Busy, Machine, Row, World, time_of
 
 
@@ -23,10 +22,9 @@ class Place:
         return self.machine.uuids[self.index]
 
 
-def play_job(world: World, job_id: str) -> list[Played]:
-    """Play one job on GPUs that are free, with up to three attempts; returns what was played."""
+def play_job(world: World, job_id: str) -> None:
+    """Play one job on GPUs that are free, with up to three attempts."""
     rng = world.rng
-    played: list[Played] = []
     machines = [rng.choice(world.machines)]
     others = [m for m in world.machines if m.node != machines[0].node]
     if others and world.chance(0.2):
@@ -46,7 +44,7 @@ def play_job(world: World, job_id: str) -> list[Played]:
         start = max(start, *(p.machine.start for p in places))
         last = min(p.machine.end for p in places)
         if start + 60 >= last:
-            return played
+            return
         end = min(last, start + rng.randrange(60, 4500))
         failed = attempt < 2 and world.chance(0.4)
         running = not failed and end == world.end and world.chance(0.5)
@@ -57,20 +55,15 @@ def play_job(world: World, job_id: str) -> list[Played]:
             world, job_id, places, (start, end), submit=submit, account=account, failed=failed,
             running=running, is_interactive=kind == "notebook",
         )  # fmt: skip
-        steps: list[tuple[float, float]] = []
         if kind == "train":
             step, kept = _train(
-                world, job_id, attempt, places, (start, end), step, kept, steps, logs=logs,
-                saves=saves,
-            )  # fmt: skip
+                world, job_id, attempt, places, (start, end), step, kept, logs=logs, saves=saves
+            )
         else:
             _other(world, kind, places, (start, end))
-        gpus = tuple((place.machine, place.index) for place in places)
-        played.append(Played(job_id, attempt, gpus, (start, end), tuple(steps)))
         if not failed:
-            break
+            return
         submit = end
-    return played
 
 
 def _attempt_rows(
@@ -104,13 +97,11 @@ def _attempt_rows(
 
 def _train(
     world: World, job_id: str, attempt: int, places: list[Place], span: tuple[int, int],
-    first_step: int, kept: int | None, steps: list[tuple[float, float]], *, logs: bool,
-    saves: bool,
+    first_step: int, kept: int | None, *, logs: bool, saves: bool,
 ) -> tuple[int, int | None]:  # fmt: skip
     """Play a training attempt that begins at a step, with the checkpoint of step `kept` if any.
 
-    Its steps are added to `steps`, in seconds. Returns the same two numbers for a later attempt: it
-    runs the saved step again, or begins after it.
+    Returns the same two for a later attempt: it runs the saved step again, or begins after it.
     """
     rng = world.rng
     startup = rng.choice((rng.randrange(5, 120), rng.randrange(5, 1500)))
@@ -139,7 +130,6 @@ def _train(
                 Busy(at, at + length, rng.uniform(0.3, 1), rng.randrange(MIB * 200),
                      rng.randrange(MIB * 900) if len(places) > 1 else 0)
             )  # fmt: skip
-        steps.append((at, end))
         if saving:
             _checkpoint(world, job_id, attempt, "save", step, at + length, end)
             resume, kept = step + rng.choice((0, 1)), step

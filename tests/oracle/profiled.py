@@ -242,7 +242,6 @@ def _write(world: World, file: File, job: Job, plan: Plan, rank: int, *, alone: 
         _land(world, file, f"copy/{file.name}", job, plan, rank, alone=alone, is_cut=is_cut)
     if world.chance(0.05) and len(file.rows["trace_launch"]) > 1:
         file.rows["trace_launch"].pop()
-        file.count -= 1
         _land(world, file, f"again/{file.name}", job, plan, rank, alone=alone, is_cut=True)
 
 
@@ -268,7 +267,7 @@ def _land(
             "start_ns": min(row["start_ns"] for row in events),
             "end_ns": max(row["end_ns"] for row in events), "pid": file.pid,
             "world_size": None if alone or job.ranks == 1 else job.ranks, "has_stack": False,
-            "has_shapes": True, "event_count": file.count,
+            "has_shapes": True, "event_count": len(events),
             "gpu_count": len(file.rows["trace_kernel"]), "op_count": len(file.rows["trace_op"]),
             "step_count": sum(r["kind"] == "step" for r in file.rows["trace_annotation"]),
             "reject_count": 0, "is_truncated": is_cut, **named[plan.found_by],

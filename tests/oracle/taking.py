@@ -9,14 +9,12 @@ unknown, for all that the file covers). None adds a fact: each leaves less to kn
 from __future__ import annotations
 
 from collections import Counter
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import combinations
 from random import Random
 from typing import Any
 
-from tests.oracle.tracing import TABLES as TRACES
 from tests.oracle.profiled import EVENTS
 from tests.oracle.world import CLUSTER, PERIOD_S, Row, Tables, time_of
 
@@ -29,7 +27,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "checkpoints": ("checkpoint",),
     "inventory": ("gpu_inventory",),
     "node_events": ("node_event",),
-    "traces": TRACES,
+    "traces": ("trace_header", *EVENTS),
     "collectives": ("collective",),
 }
 #: What the dice of `taken` choose from; traces have dice of their own, so that seeds keep their
@@ -45,7 +43,7 @@ KINDS = {
     "job_attempt": "sacct", "job_gpu": "scontrol_job", "gpu_sample": "nvml_csv",
     "train_step": "step_log", "checkpoint": "checkpoint_log", "gpu_inventory": "gpu_inventory",
     "node_event": "sacctmgr_event", "collective": "flight_recorder",
-    **dict.fromkeys(TRACES, "kineto"),
+    **dict.fromkeys(EVENTS, "kineto"),
 }  # fmt: skip
 
 
@@ -198,7 +196,7 @@ def _record(table: str, row: Row) -> tuple[Any, ...]:
         return row["source_file"], row["job_id"], row["start"]
     if table in EVENTS:
         return row["source_file"], row["event_no"]
-    return row["source_file"], row["event_no" if table in TRACES else "source_row"]
+    return row["source_file"], row["source_row"]
 
 
 def _cuts(tables: Tables, table: str, row: Row, *, known: bool) -> list[Row]:

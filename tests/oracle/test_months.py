@@ -15,8 +15,8 @@ from hypothesis import given, settings
 
 from tests.oracle import months as generator
 from tests.oracle.months import TABLES, months, random_month
+from tests.oracle.profiled import EVENTS
 from tests.oracle.taking import COVERAGE, SOURCES, subsets, taken, with_hole, with_rejects, without
-from tests.oracle.tracing import TABLES as TRACES
 from tests.oracle.world import PERIOD_S, Row, Tables
 from warehouse.contracts import LANDING, SAMPLE_FIELDS
 
@@ -60,18 +60,21 @@ def test_traces_lie_inside_their_headers_and_ranks_play_one_script(many: list[Ta
         assert len(headers) == len(tables["trace_header"])
         events = Counter[str]()
         calls: dict[str, list[int]] = {}
-        for name in TRACES[1:]:
+        for name in EVENTS:
             for row in tables[name]:
                 header = headers[row["source_file"]]
-                assert header["start_ns"] <= row["start_ns"] <= row["end_ns"] <= header["end_ns"]
+                assert header["start_ns"] <= row["start_ns"] < row["end_ns"] <= header["end_ns"]
                 events[row["source_file"]] += 1
                 if row.get("kind") == "comm":
-                    calls.setdefault(row["source_file"], []).append(row["start_ns"])
+                    calls.setdefault(row["source_file"], []).append(row["end_ns"])
         assert events == {file: row["event_count"] for file, row in headers.items()}
-        attempts: dict[str, set[int]] = {}
-        for file in headers:
-            attempts.setdefault(file.rsplit("_", 1)[0], set()).add(len(calls.get(file, ())))
-        assert all(len(counts) == 1 for counts in attempts.values())
+        # kineto/job_attempt_rank_part.json: a collective ends on all ranks at once.
+        whole: dict[tuple[str, ...], list[list[int]]] = {}
+        for file, ends in calls.items():
+            if not headers[file]["is_truncated"]:
+                job, attempt, _, part = file.split("/")[-1].split("_")
+                whole.setdefault((job, attempt, part), []).append(ends)
+        assert all(ends == ranks[0] for ranks in whole.values() for ends in ranks)
 
 
 def test_a_seed_is_a_month(many: list[Tables]) -> None:
@@ -158,10 +161,20 @@ def test_hard_cases_occur(many: list[Tables]) -> None:
         (any_row("gpu_sample", engine_active_ratio=None), 0.5),
         (any_row("trace_header", is_truncated=True), 0.1),
         (any_row("trace_header", meta_job_id=None, path_job_id=None), 0.2),
+        (any_row("trace_header", step_count=0), 0.2),
+        (any_row("trace_header", host_name="vm"), 0.1),
+        (lambda t: any(r["source_file"].startswith("copy/") for r in t["trace_header"]), 0.1),
+        (lambda t: any(r["source_file"].startswith("again/") for r in t["trace_header"]), 0.05),
+        (lambda t: any(r["start_ns"] > max(s["end_ns"] for s in t["train_step"]) + 10**12
+                       for r in t["trace_header"] if t["train_step"]), 0.05),
+        (lambda t: any(r.get("path_attempt", 0) > max(
+            (s["attempt"] for s in t["train_step"] if s["job_id"] == r["path_job_id"]), default=0,
+        ) for r in t["trace_header"] if r.get("path_job_id")), 0.1),
         (any_row("trace_annotation", name="load_batch"), 0.3),
         (any_row("trace_kernel", kind="comm"), 0.2),
-        (lambda t: {r["source_file"] for r in t["trace_header"]}
-            - {r["source_file"] for r in t["trace_kernel"]}, 0.01),
+        (lambda t: any(r.get("seq") for r in t["trace_kernel"]), 0.1),
+        (lambda t: t["collective"], 0.1),
+        (lambda t: len({r["device"] for r in t["trace_kernel"]}) > 1, 0.1),
         (lambda t: any(len(r["nodes"]) > 1 for r in t["job_attempt"]), 0.1),
         (lambda t: len({r["billing_period_start"] for r in t["bill_line"]}) > 1, 0.1),
         (lambda t: len({(r["node"], r["gpu_index"]) for r in t["gpu_inventory"]})

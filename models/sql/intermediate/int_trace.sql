@@ -1,8 +1,9 @@
 /*
 purpose: whose trace each file is.
     The job by the file's metadata, else by its path, else by host and time where exactly one attempt
-    fits. The attempt by what names it, else by the greatest overlap in time. The rank by metadata,
-    else by path, else the only one. A trace that fits no attempt stays, as unmatched.
+    fits and the scheduler was read for that time: else another may have been there. The attempt by
+    what names it, else by the greatest overlap in time. The rank by metadata, else by path, else the
+    only one. A trace that fits no attempt stays, as unmatched.
 grain: one row per trace
 keys: trace_no
 columns:
@@ -29,13 +30,35 @@ with named as (
     from stg_trace_header
 ),
 
+-- By the scheduler's nodes: which of a node's GPUs a job held may be unknown.
 node_of as (
     select distinct
         cluster,
         job_id,
         attempt,
-        node
-    from int_hold
+        unnest(nodes) as node
+    from int_attempt
+    where coalesce(gpu_count, 1) > 0
+),
+
+scheduled as (
+    select
+        trace.source_file
+    from named as trace
+    inner join stg_source_coverage as covered
+        on covered.source = 'scheduler'
+        and (covered.cluster is null or trace.cluster is null or covered.cluster = trace.cluster)
+        and (covered.node is null or covered.node = trace.host_name)
+        and covered.start_ns < trace.end_ns
+        and covered.end_ns > trace.start_ns
+    group by trace.source_file
+    having
+        bool_or(
+            not covered.is_cut
+            and covered.start_ns <= trace.start_ns
+            and covered.end_ns >= trace.end_ns
+        )
+        and not bool_or(covered.is_cut)
 ),
 
 fit as (
@@ -67,6 +90,8 @@ fit as (
         'host_time' as found_by,
         least(trace.end_ns, job.end_ns) - greatest(trace.start_ns, job.start_ns) as shared_ns
     from named as trace
+    inner join scheduled
+        on trace.source_file = scheduled.source_file
     inner join node_of
         on trace.job_id is null
         and trace.host_name = node_of.node
@@ -101,7 +126,7 @@ gpus as (
         cluster,
         job_id,
         attempt,
-        max(rank_count) as rank_count
+        max(case when rank_count = gpu_count then rank_count end) as rank_count
     from int_hold
     group by
         cluster,

@@ -61,6 +61,7 @@ found as (
                 coalesce(trace.world_size, 1) = 1
                 and ranked.device_count > 1
                 and ranked.device_count = hold.rank_count
+                and hold.rank_count = hold.gpu_count
                 then hold.rank = ranked.device_no - 1
             else hold.rank = trace.rank and ranked.busy_no = 1
         end

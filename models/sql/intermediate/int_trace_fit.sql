@@ -105,6 +105,17 @@ counted as (
     group by hold_id
 ),
 
+cut_log as (
+    select distinct
+        hold.hold_id
+    from int_hold as hold
+    inner join stg_source_coverage as cut
+        on cut.source = 'steps'
+        and cut.is_cut
+        and (cut.job_id is null or hold.job_id = cut.job_id)
+        and (cut.attempt is null or hold.attempt = cut.attempt)
+),
+
 fact as (
     select
         traced.hold_id,
@@ -115,7 +126,9 @@ fact as (
         traced.trace_count,
         traced.has_log,
         coalesce(
-            traced.distinct_count >= logged.step_count
+            -- A log with rejects does not say which steps there were.
+            cut_log.hold_id is null
+            and traced.distinct_count >= logged.step_count
             and traced.logged_ppm >= logged.step_count * 990000,
             false
         ) as is_every_step,
@@ -146,6 +159,8 @@ fact as (
         on traced.hold_id = logged.hold_id
     left join counted
         on traced.hold_id = counted.hold_id
+    left join cut_log
+        on traced.hold_id = cut_log.hold_id
 ),
 
 scaled as (

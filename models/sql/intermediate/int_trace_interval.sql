@@ -41,7 +41,7 @@ inner join int_logged_step as step
 group by
     span.hold_id,
     span.trace_no
-union all
+union
 select
     traced.hold_id,
     'step' as kind,
