@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ingest import policy
 from ingest.registry import KINDS
 from pipelines.config import Config, Source
+from pipelines.observer import Progress
 from warehouse.contracts import LANDING, Batch, SourceFile
 from warehouse.store import Store, Transaction, Unit
 
 #: A commit comes after so many bytes of source files, so that a killed run resumes near its end.
 COMMIT_BYTES = 256 * 1024**2
-
-Progress = Callable[[str], None]
 
 
 @dataclass

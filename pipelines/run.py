@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -11,6 +13,8 @@ from pipelines import months
 from pipelines.config import Config
 from pipelines.failures import explain
 from pipelines.landing import Landed, land
+from pipelines.observer import SILENT, Observer, Progress
+from pipelines.writing import writing
 from warehouse.catalog import CATALOG, write_catalog
 from warehouse.contracts import LANDING
 from warehouse.engines.duckdb import CheckResult, DuckEngine
@@ -19,9 +23,10 @@ from warehouse.models import Graph
 from warehouse.objects import Fault, fault_from_env
 from warehouse.run_tables import run_hour, run_setting
 from warehouse.shipped import graph, marts, seeds, seeds_fingerprint
-from warehouse.store import Store, Transaction
+from warehouse.store import Store, Transaction, Unit
 
-Progress = Callable[[str], None]
+#: What a month's unit remembers of the checks that warned, in its meta.
+WARNED = "warnings"
 
 
 @dataclass
@@ -41,31 +46,87 @@ def open_store(config: Config, *, fault: Fault | None = None) -> Store:
 
 
 def run(
-    config: Config, *, month: date | None = None, progress: Progress, fault: Fault | None = None
+    config: Config,
+    *,
+    month: date | None = None,
+    progress: Progress,
+    observer: Observer = SILENT,
+    fault: Fault | None = None,
+    wait_s: float = 0.0,
 ) -> Outcome:
     """Ingest, build, check and publish; raises CheckFailed where a blocking check fails.
 
-    `month` builds this month only. Months that nothing new touches are left as they are. `fault` is
+    `month` builds this month only. Months that nothing new touches are left as they are. While
+    another process writes, it waits up to `wait_s` seconds, then raises StoreBusy. `fault` is
     called at each point of the store (tests).
     """
     models = graph()
-    store = open_store(config, fault=fault)
-    with store.transaction() as transaction:
+    with publishing(
+        config, models, progress=progress, fault=fault, wait_s=wait_s
+    ) as (store, transaction):  # fmt: skip
         outcome = Outcome(land(config, store, transaction, progress=progress))
-        landing = months.read_landing(store)
-        present = landing.months()
-        for wanted in present if month is None else [m for m in present if m == month]:
-            _month(config, store, transaction, models, landing, wanted, outcome, progress)
-        if month is None:
-            _remove_others(store, transaction, present, outcome)
-        write_catalog(store, Path(store.root) / CATALOG, {**LANDING, **marts(models)})
+        work = Work(config, store, transaction, models, outcome, progress, observer)
+        build(work, wanted=None if month is None else {month})
     return outcome
 
 
-def _month(
-    config: Config, store: Store, transaction: Transaction, models: Graph,
-    landing: months.Landing, month: date, outcome: Outcome, progress: Progress,
-) -> None:  # fmt: skip
+@contextmanager
+def publishing(
+    config: Config, models: Graph, *, progress: Progress, fault: Fault | None = None,
+    wait_s: float = 0.0,
+) -> Iterator[tuple[Store, Transaction]]:  # fmt: skip
+    """The configuration's store, held for writing; its catalog is renewed at the end.
+
+    It is renewed after an error too: what was committed before stands, and the files that it
+    replaced go. Raises StoreBusy where another process still writes after `wait_s` seconds.
+    """
+    store = open_store(config, fault=fault)
+    catalog, tables = Path(store.root) / CATALOG, {**LANDING, **marts(models)}
+    with writing(store, wait_s=wait_s, progress=progress) as transaction:
+        try:
+            yield store, transaction
+        except Exception:
+            write_catalog(store, catalog, tables)
+            raise
+        write_catalog(store, catalog, tables)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What building a month needs: from where, to where, and who is told."""
+
+    config: Config
+    store: Store
+    transaction: Transaction
+    models: Graph
+    outcome: Outcome
+    progress: Progress
+    observer: Observer = SILENT
+
+
+def build(work: Work, *, wanted: Collection[date] | None = None) -> None:
+    """Build, check and publish the months that have landed.
+
+    `wanted` are the first days of the months to look at, None is all. A month that no bill line
+    touches any more is removed. Each month is published by itself: where a later one raises
+    CheckFailed, those before it stand.
+    """
+    landing = months.read_landing(work.store)
+    present = landing.months()
+    for month in present:
+        if wanted is None or month in wanted:
+            _month(work, landing, month)
+    gone = work.store.units("mart").keys() - {unit_key(month) for month in present}
+    if wanted is not None:
+        gone &= {unit_key(month) for month in wanted}
+    for key in sorted(gone):
+        work.transaction.remove("mart", key)
+        work.outcome.removed.append(key)
+    work.transaction.commit()
+
+
+def _month(work: Work, landing: months.Landing, month: date) -> None:
+    config, store, models = work.config, work.store, work.models
     billed, window = landing.billed(month), landing.window(month)
     files = months.inputs(store, window)
     mark = months.fingerprint(
@@ -75,7 +136,8 @@ def _month(
     key = unit_key(month)
     known = store.units("mart").get(key)
     if known is not None and known.fingerprint == mark:
-        outcome.unchanged.append(month)
+        work.outcome.unchanged.append(month)
+        work.observer.unchanged(month, known)
         return
     contracts = marts(models)
     with DuckEngine(
@@ -96,24 +158,30 @@ def _month(
         )
         engine.bind_arrow("run_hour", run_hour(window.start_ns, window.end_ns))
         failed: list[CheckResult] = []
+        warned: list[CheckResult] = []
         for number, name in enumerate(models.order, 1):
-            progress(f"{month:%Y-%m}: model {number} of {len(models.order)}, {name}")
-            engine.build(models.models[name])
-            for result in engine.check(models.models[name]):
-                if not result.passed and result.level == "blocking":
-                    failed.append(result)
-                elif not result.passed:
-                    outcome.warnings.append(result)
+            work.progress(f"{month:%Y-%m}: model {number} of {len(models.order)}, {name}")
+            model = models.models[name]
+            engine.build(model)
+            if model.layer != "checks":
+                work.observer.built(month, model, engine)
+            for result in engine.check(model):
+                work.observer.checked(month, result)
+                if not result.passed:
+                    (failed if result.level == "blocking" else warned).append(result)
         if failed:
             raise CheckFailed(explain(month, failed))
-        transaction.replace(
+        work.transaction.replace(
             "mart", key,
             (batch for name in contracts
              for batch in engine.stream(models.models[name], where_month=month)),
-            fingerprint=mark, meta={"month": f"{month:%Y-%m}"}, contracts=contracts,
+            fingerprint=mark, meta={"month": f"{month:%Y-%m}", WARNED: _warned_text(warned)},
+            contracts=contracts,
         )  # fmt: skip
-    transaction.commit()
-    outcome.built.append(month)
+    work.transaction.commit()
+    work.outcome.built.append(month)
+    work.outcome.warnings.extend(warned)
+    work.observer.published(month, store.units("mart")[key])
 
 
 def unit_key(month: date) -> str:
@@ -121,11 +189,11 @@ def unit_key(month: date) -> str:
     return f"month={month:%Y-%m}"
 
 
-def _remove_others(
-    store: Store, transaction: Transaction, present: list[date], outcome: Outcome
-) -> None:
-    kept = {unit_key(month) for month in present}
-    for key in sorted(store.units("mart").keys() - kept):
-        transaction.remove("mart", key)
-        outcome.removed.append(key)
-    transaction.commit()
+def warned(unit: Unit) -> dict[tuple[str, str], int]:
+    """The checks that warned when a month was published: rows by (model, check)."""
+    found = json.loads(str(unit.meta.get(WARNED, "[]")))
+    return {(model, check): rows for model, check, rows in found}
+
+
+def _warned_text(results: Iterable[CheckResult]) -> str:
+    return json.dumps([(result.model, result.check, result.bad_rows) for result in results])

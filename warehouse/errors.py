@@ -6,7 +6,8 @@ PlumblineError
 ├── ModelError        a SQL model breaks the house rules or does not run: a developer mends it
 ├── CheckFailed       a blocking check found rows that must not exist: nothing is published
 ├── QueryRefused      a reader's SQL asks for more than reading published tables
-└── StoreError        the warehouse directory is damaged or is in use by another run
+└── StoreError        the warehouse directory is damaged or cannot be worked with
+    └── StoreBusy     another run is writing to it: wait for its end
 
 A single bad record is no exception: it becomes a row of the `reject` table and its file goes on.
 Every message says what was found, where, what was expected and what to do next.
@@ -47,3 +48,7 @@ class QueryRefused(PlumblineError):
 
 class StoreError(PlumblineError):
     """The store's manifest or lock is not in a state that can be worked with."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store for writing."""

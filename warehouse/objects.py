@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from warehouse.errors import ConfigError, StoreError
+from warehouse.errors import ConfigError, StoreBusy, StoreError
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
@@ -116,7 +116,7 @@ class Objects(Protocol):
         ...
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the store for writing. Raises StoreError, naming the holder, where it is held."""
+        """Hold the store for writing. Raises StoreBusy, naming the holder, where it is held."""
         ...
 
     def tidy(self) -> None:
@@ -226,7 +226,7 @@ class LocalObjects:
             except BlockingIOError:
                 pid = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
                 holder = f"process {pid}" if pid else "another process"
-                raise StoreError(
+                raise StoreBusy(
                     f"{self.root}: {holder} is writing to this warehouse; expected one writer at a "
                     "time. Wait until it has ended, then run again."
                 ) from None

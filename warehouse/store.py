@@ -121,7 +121,7 @@ class Store:
     def transaction(self) -> Iterator[Transaction]:
         """Hold the store for writing; what is not committed in the block did not happen.
 
-        Starting and ending it collect files that no manifest names. Raises StoreError where
+        Starting and ending it collect files that no manifest names. Raises StoreBusy where
         another process holds it.
         """
         with self.objects.exclusive():

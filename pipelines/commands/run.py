@@ -20,15 +20,20 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @month_option("Build this month only. Default: every month that new input touches.")
+@click.option(
+    "--wait", "wait_s", type=click.FloatRange(min=0), metavar="SECONDS", default=600.0,
+    show_default=True, help="How long to wait for another run that writes to the same warehouse.",
+)  # fmt: skip
 @common
 @click.pass_obj
-def command(settings: Settings, month: date | None) -> None:
+def command(settings: Settings, month: date | None, wait_s: float) -> None:
     """Read what is new, divide the bill, check the sums, publish.
 
     Files that did not change are not read again, months that nothing touches are not built again.
     A record that cannot be read is kept in the table `reject` and its file goes on; a whole file
     that cannot be read ends the run. A month is published only if every blocking check passes:
-    else the exit code is 3 and what was published before stands.
+    else the exit code is 3 and what was published before stands. One run writes at a time: a second
+    one says whom it waits for.
 
     \b
     Example:
@@ -41,7 +46,7 @@ def command(settings: Settings, month: date | None) -> None:
 
     config = load_config(settings.config_path())
     with terminal.progress() as progress:
-        outcome = run(config, month=month, progress=progress)
+        outcome = run(config, month=month, progress=progress, wait_s=wait_s)
     for line in summary(outcome, config):
         click.echo(terminal.safe(line, lines=True))
     if month is not None and month not in {*outcome.built, *outcome.unchanged}:
