@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import combinations
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pipelines.run import Outcome, open_store
 from tests.models.whole import Whole, whole
 from tests.pipelines.published import NS, Published
 from warehouse.contracts import LANDING
+from warehouse.trace_contracts import TRACE_TABLES
 
 Tables = dict[str, pa.Table]
 
@@ -25,8 +27,21 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "checkpoints": ("checkpoint",),
     "inventory": ("gpu_inventory",),
     "node_event": ("node_event",),
+    "traces": tuple(table.name for table in TRACE_TABLES if table.name != "collective"),
+    "collectives": ("collective",),
 }
-SUBSETS = [subset for size in range(len(SOURCES) + 1) for subset in combinations(SOURCES, size)]
+#: What every subset is taken of. Traces take longest to divide, so their absence comes with each
+#: subset of these, and their presence with the samples below.
+PLAIN = [name for name in SOURCES if name not in ("traces", "collectives")]
+SUBSETS = [subset for size in range(len(PLAIN) + 1) for subset in combinations(PLAIN, size)]
+#: One subset for each rule that traces take part in.
+WITH_TRACES = [
+    ("steps",), ("telemetry",), ("checkpoints", "collectives"), ("scheduler",),
+    ("steps", "checkpoints"), ("steps", "telemetry"),
+]  # fmt: skip
+#: Of the traces, those that stand for all in the samples: small ones, a requeued job, two ranks.
+SMALL = ("job_1005", "job_1006", "job_1010", "job_2002", "job_2005")
+IN_STEP_BY_COUNTERS = {"compute", "gap_unknown", "busy_unsplit", "step_unsplit"}
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +78,46 @@ def without(tables: Tables, names: tuple[str, ...]) -> Tables:
     return left
 
 
+def without_traces_of(tables: Tables, lost: Callable[[str], bool]) -> Tables:
+    """The tables without the traces whose file's name says so."""
+    left = dict(tables)
+    for name in SOURCES["traces"]:
+        files = tables[name]["source_file"]
+        gone = pa.array([file for file in pc.unique(files).to_pylist() if lost(file)], pa.string())
+        left[name] = tables[name].filter(pc.invert(pc.is_in(files, gone)))
+    return left
+
+
+@pytest.fixture(scope="module")
+def few(landed: tuple[Tables, Config]) -> Tables:
+    """The recording with the traces of a few jobs."""
+    return without_traces_of(landed[0], lambda file: not any(job in file for job in SMALL))
+
+
+@pytest.fixture(scope="module")
+def strict_of(landed: tuple[Tables, Config]) -> Callable[[tuple[str, ...]], int]:
+    """Strict waste without these sources."""
+
+    @cache
+    def found(names: tuple[str, ...]) -> int:
+        tables, config = landed
+        with whole(without(tables, names), WINDOW, **config.settings) as built:
+            return built.strict_ns()
+
+    return found
+
+
+def in_step_buckets(built: Whole, job: str) -> dict[str, int]:
+    """Nanoseconds of in_step by bucket."""
+    rows = built.rows(
+        f"""
+        select bucket, sum(gpu_ns) as ns from gpu_hour_state
+        where job_id = '{job}' and level1 = 'in_step' group by bucket
+        """
+    )
+    return {row["bucket"]: int(row["ns"]) for row in rows}
+
+
 def assert_sound(built: Whole, strict_ns: int) -> None:
     assert built.failed() == []
     assert built.rows("select line_id from recon_invoice where difference_usd <> 0") == []
@@ -75,7 +130,8 @@ def test_no_subset_of_sources_makes_more_waste(
     names: tuple[str, ...], landed: tuple[Tables, Config], strict: int
 ) -> None:
     tables, config = landed
-    with whole(without(tables, names), WINDOW, **config.settings) as built:
+    less = without(tables, (*names, "traces", "collectives"))
+    with whole(less, WINDOW, **config.settings) as built:
         assert_sound(built, strict)
         buckets = built.buckets()
         if "inventory" in names:
@@ -88,6 +144,58 @@ def test_no_subset_of_sources_makes_more_waste(
             assert grades[0]["best"] <= "E1"
         if {"steps", "telemetry"} <= set(names) and not {"scheduler", "inventory"} & set(names):
             assert buckets["not_observed"] > 300 * NS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", WITH_TRACES, ids="-".join)
+def test_traces_neither_need_other_sources_nor_let_them_make_waste(
+    names: tuple[str, ...], few: Tables, landed: tuple[Tables, Config], strict: int,
+    strict_of: Callable[[tuple[str, ...]], int],
+) -> None:  # fmt: skip
+    with whole(without(few, names), WINDOW, **landed[1].settings) as built:
+        assert_sound(built, strict)
+        assert strict_of((*names, "traces", "collectives")) <= built.strict_ns()
+        if "scheduler" not in names:
+            parts = in_step_buckets(built, "2002")
+            assert {"compute", "comm_wait", "data_stall"} <= set(parts)
+
+
+@pytest.mark.parametrize("names", [("traces",), ("collectives",), ("traces", "collectives")])
+def test_without_traces_no_part_is_invented(
+    names: tuple[str, ...], landed: tuple[Tables, Config], strict: int
+) -> None:
+    tables, config = landed
+    with whole(without(tables, names), WINDOW, **config.settings) as built:
+        assert_sound(built, strict)
+        assert built.strict_ns() == strict
+        if "traces" in names:
+            assert set(in_step_buckets(built, "2002")) <= {"busy_unsplit", "gap_unknown"}
+            rows = built.rows("select distinct bucket from gpu_hour_state where level1 = 'in_step'")
+            assert {row["bucket"] for row in rows} <= IN_STEP_BY_COUNTERS
+            rows = built.rows("select distinct kernel_family as name from kernel_cost")
+            assert [row["name"] for row in rows] == ["(not traced)"]
+            assert built.rows("select * from step_breakdown") == []
+            assert built.rows("select * from straggler_rank") == []
+        else:
+            assert "comm_wait" in in_step_buckets(built, "2002")
+
+
+def test_without_the_other_ranks_trace_nobody_is_said_to_wait(
+    few: Tables, landed: tuple[Tables, Config], strict: int
+) -> None:
+    one = without_traces_of(few, lambda file: "_rank1." in file)
+    with (
+        whole(few, WINDOW, **landed[1].settings) as both,
+        whole(one, WINDOW, **landed[1].settings) as built,
+    ):
+        assert_sound(built, strict)
+        before, parts = in_step_buckets(both, "2002"), in_step_buckets(built, "2002")
+        assert "comm_wait" not in parts
+        # Rank 1, of which nothing is traced now, exposed 2 of its 483 ms.
+        exposed = before["comm_wait"] + before["comm_exposed"]
+        assert parts["comm_exposed"] == pytest.approx(exposed, rel=0.01)
+        assert "busy_unsplit" in parts
+        assert built.rows("select job_id from straggler_rank where wait_caused_gpu_ns > 0") == []
 
 
 Filter = Callable[[pa.Table], pa.Table]
@@ -117,8 +225,24 @@ def test_no_hole_makes_more_waste(
     name: str, lose: Filter, landed: tuple[Tables, Config], strict: int
 ) -> None:
     tables, config = landed
+    tables = without(tables, ("traces", "collectives"))
     assert lose(tables[name]).num_rows < max(tables[name].num_rows, 1) or name == "gpu_inventory"
     with whole({**tables, name: lose(tables[name])}, WINDOW, **config.settings) as built:
+        assert_sound(built, strict)
+
+
+@pytest.mark.parametrize(
+    ("name", "lose"),
+    [
+        ("trace_kernel", every_nth(7)), ("trace_launch", middle), ("trace_op", middle),
+        ("trace_annotation", every_nth(5)), ("trace_header", every_nth(5)),
+    ],
+)  # fmt: skip
+def test_no_hole_in_the_traces_makes_more_waste(
+    name: str, lose: Filter, few: Tables, landed: tuple[Tables, Config], strict: int
+) -> None:
+    assert lose(few[name]).num_rows < few[name].num_rows
+    with whole({**few, name: lose(few[name])}, WINDOW, **landed[1].settings) as built:
         assert_sound(built, strict)
 
 
