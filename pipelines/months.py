@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 from ingest.rows import ns_of_time
 from warehouse.contracts import LANDING
 from warehouse.store import FileEntry, Store
+from warehouse.trace_contracts import TRACE_TABLES
 
 _DAY_NS = 86_400_000_000_000
 #: Large tables, of which a build reads the files that touch its window only.
-WINDOWED = ("gpu_sample", "train_step")
+WINDOWED = ("gpu_sample", "train_step", *(table.name for table in TRACE_TABLES))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pipelines.config import load_config
 from pipelines.landing import Landed
 from pipelines.run import Outcome
 from tests.pipelines.command import call, cluster, done, failed
+from tests.pipelines.tiny_trace import FIRST_NS, put, trace, traced
 from warehouse.engines.duckdb import CheckResult
 
 DECEMBER = {
@@ -43,6 +44,15 @@ def test_only_what_is_touched_is_built(tmp_path: Path) -> None:
     assert "files: 1 file read (" in text
     assert ", 3 unchanged" in text
     assert "months: 2026-12 built, none unchanged" in text
+
+
+def test_a_new_trace_builds_the_months_that_it_touches(tmp_path: Path) -> None:
+    config = traced(tmp_path, lines=[{}, DECEMBER])
+    assert "months: 2026-11, 2026-12 built, none" in done("run", config=config)
+    put(tmp_path, "job_7/rank0_again.json", trace(rank=0, steps=(15, 16)))
+    assert "months: 2026-11 built, 2026-12 unchanged" in done("run", config=config)
+    put(tmp_path, "other.json", trace(at_ns=FIRST_NS + 30 * 86_400 * 10**9))
+    assert "months: 2026-12 built, 2026-11 unchanged" in done("run", config=config)
 
 
 def test_rejects_are_counted_with_the_way_to_see_them(tmp_path: Path) -> None:

@@ -112,3 +112,19 @@ def test_numbers() -> None:
     assert terminal.minute(None) == terminal.instant(None) == "-"
     assert terminal.gpu("GPU-27149535-6073") == "GPU-27149535"
     assert terminal.gpu(None) is None
+
+
+def test_numbers_of_traces() -> None:
+    assert [terminal.milliseconds(v) for v in (None, 0, 1_234_567_891, 499)] == [
+        "-", "0.000", "1,234.568", "0.000",
+    ]  # fmt: skip
+    assert [terminal.ratio(v) for v in (None, 1.0, 1234.567)] == ["-", "1.00", "1,234.57"]
+    assert terminal.moment(1796074321_190807_304) == "2026-11-30 21:32:01.190807"
+    assert terminal.moment(1796074321_999999_999) == "2026-11-30 21:32:01.999999"
+
+
+def test_uuids_inside_a_text_are_cut() -> None:
+    uuid = "GPU-d7611478-ee26-342e-b23d-e059171b7686"
+    assert terminal.short_gpus(f"rank 1 {uuid} gpu-node-1") == "rank 1 GPU-d7611478 gpu-node-1"
+    assert terminal.short_gpus("c1/GPU-nothing/0") == "c1/GPU-nothing/0"
+    assert terminal.short_gpus(None) is None
