@@ -56,6 +56,44 @@ def assert_sums(month: Whole) -> None:
     assert totals["billed"] == totals["by_bucket"] == totals["by_team"]
     assert totals["billed_ns"] == totals["state_ns"]
     assert totals["least_ns"] >= 0
+    assert_traced_sums(month)
+
+
+def assert_traced_sums(month: Whole) -> None:
+    """Kernels have all busy time of the traced steps, and all waiting is for somebody."""
+    unequal = month.rows(
+        """
+        select coalesce(part.window_id, share.window_id) as window_id, bucket, busy_ns, share_ns
+        from (
+            select window_id, bucket, traced_ns as busy_ns from int_trace_bucket
+            where bucket in ('compute', 'comm_wait', 'comm_exposed', 'copy_exposed')
+        ) as part
+        full outer join (
+            select window_id, bucket, sum(share_ns) as share_ns from int_kernel_share group by all
+        ) as share using (window_id, bucket)
+        where busy_ns is distinct from share_ns
+        """
+    )
+    assert unequal == []
+    stray = month.rows(
+        """
+        select bucket, cause, method_id, evidence_grade from gpu_hour_state
+        where (bucket = 'comm_wait') <> (cause = 'straggler')
+            or (evidence_grade >= 'E3') <> (method_id in ('in_step_trace', 'in_step_trace_unfit'))
+        """
+    )
+    assert stray == []
+    twice = month.rows(
+        """
+        select work.hold_id, work.start_ns, work.end_ns, work.family
+        from int_gpu_work as work
+        inner join int_trace as trace using (trace_no)
+        group by all
+        having bool_or(trace.source_file like 'copy/%')
+            and bool_or(trace.source_file not like 'copy/%')
+        """
+    )
+    assert twice == []
 
 
 def assert_strict_never_rises(seed: int, rounds: int) -> None:
@@ -102,6 +140,17 @@ def test_with_the_bill_alone_nothing_is_known_and_nothing_is_wasted(seed: int) -
     with whole(bare, window(month)) as found:
         assert_sums(found)
         assert set(found.buckets()) <= {"billed_not_seen", "commitment_unused", "non_gpu"}
+
+
+@pytest.mark.parametrize("seed", [9])
+def test_without_traces_nothing_inside_steps_is_told_apart(seed: int) -> None:
+    month = random_month(Random(seed))
+    with whole(without(month, "traces"), window(month)) as found:
+        assert_sums(found)
+        inside = found.rows("select distinct bucket from gpu_hour_state where level1 = 'in_step'")
+        assert {row["bucket"] for row in inside} <= {
+            "compute", "gap_unknown", "busy_unsplit", "step_unsplit",
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [1, 7])

@@ -148,6 +148,26 @@ def test_a_row_shows_each_bucket_of_a_step_and_they_sum_to_it() -> None:
     )  # fmt: skip
 
 
+def test_a_step_whose_parts_do_not_sum_to_it_fails() -> None:
+    tables: dict[str, Rows] = {
+        "int_trace_step": filled(
+            "window_id | start_ns | end_ns\n1 | 10:00 | 10:00:01\n2 | 10:01 | 10:01:01\n",
+            trace_no="1", hold_id="4",
+        ),
+        "int_trace_bucket": "window_id | hold_id | bucket | traced_ns\n"
+        "1 | 4 | compute | 1s\n2 | 4 | compute | 1s\n",
+        "int_hold": "hold_id\n4\n",
+        "int_trace": [TRACE],
+        "int_trace_fit": "hold_id\n4\n",
+    }  # fmt: skip
+    assert failed_checks("step_breakdown", tables) == []
+    tables["int_trace_bucket"] = [
+        {"window_id": 1, "hold_id": 4, "bucket": "compute", "traced_ns": 10**9},
+        {"window_id": 2, "hold_id": 4, "bucket": "compute", "traced_ns": 10**9 - 1},
+    ]
+    assert failed_checks("step_breakdown", tables) == ["parts_sum_to_step"]
+
+
 # --- int_logged_step ------------------------------------------------------------------------------
 
 
