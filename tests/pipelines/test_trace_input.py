@@ -25,7 +25,7 @@ STEPS = """
 
 
 @pytest.fixture
-def example(root: Path, tmp_path: Path) -> Path:
+def bare(root: Path, tmp_path: Path) -> Path:
     """The recorded example without its traces."""
     folder = tmp_path / "a" / "b"
     shutil.copytree(
@@ -45,16 +45,16 @@ def recorded_trace(root: Path) -> Callable[[str], Path]:
     return find
 
 
-def put(example: Path, job: str, name: str, content: bytes) -> Path:
+def put(bare: Path, job: str, name: str, content: bytes) -> Path:
     """A trace below a job's folder, named as the configuration finds it."""
-    path = example / ONE / f"job_{job}" / "kineto" / f"{name}.pt.trace.json.gz"
+    path = bare / ONE / f"job_{job}" / "kineto" / f"{name}.pt.trace.json.gz"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     return path
 
 
-def built(example: Path) -> tuple[Published, Outcome]:
-    config = load_config(example / "plumbline.toml")
+def built(bare: Path) -> tuple[Published, Outcome]:
+    config = load_config(bare / "plumbline.toml")
     outcome = run(config, progress=quiet)
     published = Published(config.root)
     assert published.rows("select line_id from recon_invoice where difference_usd <> 0") == []
@@ -85,22 +85,22 @@ def in_step(published: Published, job: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("how", ["text", "gzip"])
 def test_a_trace_cut_in_the_middle_keeps_its_whole_events(
-    how: str, example: Path, recorded_trace: Callable[[str], Path]
+    how: str, bare: Path, recorded_trace: Callable[[str], Path]
 ) -> None:
     packed = recorded_trace("1006").read_bytes()
     if how == "text":
         text = gzip.decompress(packed)
         text = text[: len(text) * 6 // 10]
-        path = put(example, "1006", "cut", gzip.compress(text))
+        path = put(bare, "1006", "cut", gzip.compress(text))
     else:
         packed = packed[: len(packed) * 6 // 10]
         text = zlib.decompressobj(wbits=31).decompress(packed)
-        path = put(example, "1006", "cut", packed)
+        path = put(bare, "1006", "cut", packed)
     kept = whole_events(text)
-    published, outcome = built(example)
+    published, outcome = built(bare)
     assert outcome.landed.rejects == 1
     [reject] = published.rows("select source, file, reason from reject")
-    assert (reject["source"], reject["file"]) == ("kineto", path.relative_to(example).as_posix())
+    assert (reject["source"], reject["file"]) == ("kineto", path.relative_to(bare).as_posix())
     [row] = published.rows("select * from trace_file")
     assert row["is_truncated"]
     assert (row["job_id"], row["attempt"], row["rank"]) == ("1006", 0, 0)
@@ -115,12 +115,12 @@ def test_a_trace_cut_in_the_middle_keeps_its_whole_events(
 
 
 def test_what_a_cut_trace_says_of_the_job_is_not_taken_for_measured(
-    example: Path, recorded_trace: Callable[[str], Path]
+    bare: Path, recorded_trace: Callable[[str], Path]
 ) -> None:
     """Rows are not in order of time: a file that lost kernels still has its steps."""
     text = gzip.decompress(recorded_trace("1006").read_bytes())
-    put(example, "1006", "cut", gzip.compress(text[: len(text) * 6 // 10]))
-    published, _ = built(example)
+    put(bare, "1006", "cut", gzip.compress(text[: len(text) * 6 // 10]))
+    published, _ = built(bare)
     parts = in_step(published, "1006")
     total = sum(int(part["ns"]) for part in parts.values())
     busy = sum(int(part["ns"]) for name, part in parts.items() if name in BUSY)
@@ -131,13 +131,13 @@ def test_what_a_cut_trace_says_of_the_job_is_not_taken_for_measured(
 
 
 def test_a_trace_made_whole_again_takes_the_cut_ones_place(
-    example: Path, recorded_trace: Callable[[str], Path], recorded: tuple[Published, object, object]
+    bare: Path, recorded_trace: Callable[[str], Path], recorded: tuple[Published, object, object]
 ) -> None:
     whole = recorded_trace("1006").read_bytes()
-    put(example, "1006", "again", whole[: len(whole) // 2])
-    built(example)
-    put(example, "1006", "again", whole)
-    published, outcome = built(example)
+    put(bare, "1006", "again", whole[: len(whole) // 2])
+    built(bare)
+    put(bare, "1006", "again", whole)
+    published, outcome = built(bare)
     assert published.rows("select * from reject") == []
     assert outcome.landed.rejects == 0
     steps = published.rows(STEPS)
@@ -146,7 +146,7 @@ def test_a_trace_made_whole_again_takes_the_cut_ones_place(
 
 
 def test_a_bad_event_is_a_reject_and_the_rest_counts(
-    example: Path, recorded_trace: Callable[[str], Path]
+    bare: Path, recorded_trace: Callable[[str], Path]
 ) -> None:
     text = gzip.decompress(recorded_trace("1006").read_bytes())
     events = len(json.loads(text)["traceEvents"])
@@ -157,8 +157,8 @@ def test_a_bad_event_is_a_reject_and_the_rest_counts(
     text = text[:at] + b'a "quoted" ' + text[at:]
     at = text.index(b'"dur": ', kernels[5]) + len(b'"dur": ')
     text = text[:at] + b"-" + text[at:]
-    put(example, "1006", "bad", gzip.compress(text))
-    published, outcome = built(example)
+    put(bare, "1006", "bad", gzip.compress(text))
+    published, outcome = built(bare)
     assert outcome.landed.rejects == 2
     rejects = published.rows("select * from reject")
     assert len({row["position"] for row in rejects}) == 2
@@ -171,12 +171,12 @@ def test_a_bad_event_is_a_reject_and_the_rest_counts(
 
 
 def test_a_copy_of_a_trace_counts_once(
-    example: Path, recorded_trace: Callable[[str], Path], recorded: tuple[Published, object, object]
+    bare: Path, recorded_trace: Callable[[str], Path], recorded: tuple[Published, object, object]
 ) -> None:
     whole = recorded_trace("1006").read_bytes()
-    put(example, "1006", "first", whole)
-    put(example, "1006", "second", gzip.compress(gzip.decompress(whole)))
-    published, _ = built(example)
+    put(bare, "1006", "first", whole)
+    put(bare, "1006", "second", gzip.compress(gzip.decompress(whole)))
+    published, _ = built(bare)
     [row] = published.rows("select * from trace_file")
     assert row["copy_count"] == 2
     assert published.rows(STEPS) == recorded[0].rows(STEPS)
@@ -185,16 +185,16 @@ def test_a_copy_of_a_trace_counts_once(
 
 
 def test_an_empty_trace_or_one_of_no_job_is_seen_and_changes_nothing(
-    example: Path, recorded_trace: Callable[[str], Path]
+    bare: Path, recorded_trace: Callable[[str], Path]
 ) -> None:
-    without, _ = built(example)
+    without, _ = built(bare)
     query = "select * from gpu_hour_state order by all"
     before = without.rows(query)
-    put(example, "1006", "empty", b"")
-    folder = example / ONE / "job_9999" / "kineto"
+    put(bare, "1006", "empty", b"")
+    folder = bare / ONE / "job_9999" / "kineto"
     folder.mkdir(parents=True)
     shutil.copy(recorded_trace("1006"), folder / "stray.pt.trace.json.gz")
-    published, outcome = built(example)
+    published, outcome = built(bare)
     assert outcome.landed.rejects == 1
     [row] = published.rows("select * from trace_file")
     assert (row["job_id"], row["found_by"], row["gpu_uuid"]) == (None, "unmatched", None)
@@ -203,10 +203,10 @@ def test_an_empty_trace_or_one_of_no_job_is_seen_and_changes_nothing(
 
 
 def test_a_job_without_a_trace_has_no_invented_parts(
-    example: Path, recorded_trace: Callable[[str], Path]
+    bare: Path, recorded_trace: Callable[[str], Path]
 ) -> None:
-    put(example, "1006", "only", recorded_trace("1006").read_bytes())
-    published, _ = built(example)
+    put(bare, "1006", "only", recorded_trace("1006").read_bytes())
+    published, _ = built(bare)
     rows = published.rows(
         """
         select job_id, bucket, evidence_grade from gpu_hour_state
