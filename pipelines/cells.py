@@ -8,8 +8,8 @@ from decimal import Decimal
 from rich.text import Text
 
 from pipelines.published import Row
-from reports.rounding import rounded
 from pipelines.terminal import usd
+from reports.rounding import rounded
 
 
 def job(row: Row) -> str | None:

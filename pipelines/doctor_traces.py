@@ -12,7 +12,8 @@ _FINDINGS: dict[str, tuple[str, Level, str]] = {
     "no_job": (
         "traces whose job is not known", "missing",
         "Let the job write its id into the trace (the export of kind kineto shows how), or name it "
-        "in the path (`pattern`). Until then their steps prove nothing.",
+        "in the path (`pattern`). Host and time alone do only where the scheduler's export says "
+        "what time it `covers`. Until then their steps prove nothing.",
     ),
     "no_gpu": (
         "traces of which no GPU is known", "missing",

@@ -13,8 +13,7 @@ from rich.text import Text
 from pipelines.cells import attempt, dollars, more
 from pipelines.explain_traces import traced
 from pipelines.published import Published, Row, Value
-from pipelines.report import HOUR_PLACES, dollar_places
-from reports.rounding import rounded
+from pipelines.report import HOUR_PLACES
 from pipelines.terminal import (
     class_text,
     gpu,
@@ -25,6 +24,8 @@ from pipelines.terminal import (
     short_gpus,
     table,
 )
+from reports.amounts import dollar_places
+from reports.rounding import rounded
 from warehouse.errors import PlumblineError
 from warehouse.seeds import read_seed
 from warehouse.shipped import seeds
