@@ -16,13 +16,13 @@ from rich.text import Text
 
 from pipelines import terminal
 from pipelines.published import Published, Row
-from reports.rounding import rounded, shown
 from pipelines.terminal import class_text, instant, percent, seconds, table, usd
+from reports.amounts import dollar_places
+from reports.margins import two_way
+from reports.rounding import rounded, shown
 
 #: Decimal places of GPU-hours: 0.36 s.
 HOUR_PLACES = 4
-#: Below it a bill is shown to a hundredth of a cent: cents would hide all its parts.
-SMALL_BILL_USD = 100
 #: Kernels that are shown, whatever `top`: few of them have most of the dollars.
 KERNELS = 8
 _HOUR_NS = 3_600_000_000_000
@@ -70,11 +70,6 @@ def report(
             f"Seen but not billed: {seconds(seen)} GPU-s, 0 USD, outside every sum "
             "(table seen_not_billed)."
         )
-
-
-def dollar_places(total_usd: Decimal) -> int:
-    """Decimal places in which dollars under this total are shown: cents, or 4 for a small bill."""
-    return 2 if abs(total_usd) >= SMALL_BILL_USD else 4
 
 
 def _invoices(rows: Sequence[Row], places: int, unread: int) -> Group:
@@ -149,20 +144,30 @@ def _showback(
 def _by_class(
     rows: Sequence[Row], effective: Mapping[str, Decimal], hours: Mapping[str, Decimal], places: int
 ) -> Cells:
-    """Each team's shown dollars and hours, split over its classes, in the order of CLASSES."""
-    found: Cells = {}
-    for team in effective:
-        own = [row for row in rows if row["team"] == team]
-        dollars = shown(_column(own, "effective_usd"), places=places, total=effective[team])
-        times = _hours(_column(own, "gpu_ns"), total=hours[team])
-        by_class = {
-            row["waste_class"]: cell
-            for row, cell in zip(own, zip(dollars, times, strict=True), strict=True)
-        }
-        for name in [*terminal.CLASSES, *sorted(by_class.keys() - terminal.CLASSES.keys())]:
-            if name in by_class:
-                found[team, name] = by_class[name]
-    return found
+    """Each team's shown dollars and hours, split over its classes, in the order of CLASSES.
+
+    They add up to the team, and over all teams to the class.
+    """
+    order = [
+        *terminal.CLASSES,
+        *sorted({row["waste_class"] for row in rows} - set(terminal.CLASSES)),
+    ]
+    parts: dict[str, dict[str, tuple[Decimal, Decimal]]] = {team: {} for team in effective}
+    for row in sorted(rows, key=lambda row: order.index(row["waste_class"])):
+        hours_exact = Decimal(row["gpu_ns"]) / _HOUR_NS
+        parts[row["team"]][row["waste_class"]] = (row["effective_usd"], hours_exact)
+    dollars, times = (
+        two_way(
+            [{name: cell[which] for name, cell in own.items()} for own in parts.values()],
+            list(totals.values()), places=decimals,
+        )
+        for which, totals, decimals in ((0, effective, places), (1, hours, HOUR_PLACES))
+    )  # fmt: skip
+    return {
+        (team, name): (dollars[at][name], times[at][name])
+        for at, team in enumerate(effective)
+        for name in parts[team]
+    }
 
 
 def _bars(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,9 +20,12 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from reports.names import is_unsafe
+
 TABLES = Path(__file__).resolve().parent / "tables"
 #: Columns that a total is asked for end so.
-_SUMMED = {"_usd": "decimal(38, 12)", "_ns": "decimal(38, 0)", "_count": "decimal(38, 0)"}
+_SUMMED = {"_usd": "decimal(38, 12)", "_ns": "decimal(38, 0)", "_count": "decimal(38, 0)",
+            "_lines": "decimal(38, 0)"}  # fmt: skip
 
 Row = dict[str, Any]
 Value = str | date | None
@@ -116,7 +120,20 @@ def _parsed(name: str) -> exp.Select:
 
 
 def _literal(value: Value) -> exp.Expr:
-    return exp.Null() if value is None else exp.convert(value)
+    """The value as SQL; characters that would not survive being shown are given by number."""
+    if value is None:
+        return exp.Null()
+    if not isinstance(value, str) or not any(map(is_unsafe, value)):
+        return exp.convert(value)
+    parts: list[exp.Expr] = []
+    for unsafe, units in groupby(value, is_unsafe):
+        text = "".join(units)
+        parts += (
+            [exp.func("chr", exp.convert(ord(unit))) for unit in text]
+            if unsafe
+            else [exp.convert(text)]
+        )
+    return exp.func("concat", *parts, dialect="duckdb")
 
 
 def _tables(query: exp.Select) -> list[str]:

@@ -2,7 +2,7 @@
 
 Each row is cut under its own total, by largest remainder. The columns' sums may then miss their
 exact values by many units, since every row rounds for itself; units are moved inside rows until
-each column, too, is less than one unit away from its exact sum.
+the columns, too, add up to what they are when they are cut under the total of all.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from reports.rounding import shown
 _Row = Mapping[str, Decimal]
 
 
-def two_way(rows: Sequence[_Row], totals: Sequence[Decimal], *, places: int) -> list[_Row]:
-    """The rows' cells at so many places: each row sums to its total, columns nearly to theirs.
+def two_way(
+    rows: Sequence[_Row], totals: Sequence[Decimal], *, places: int
+) -> list[dict[str, Decimal]]:
+    """The rows' cells at so many places: each row sums to its total, each column to its own.
 
     No cell moves by a unit or more. Where no such table exists (a column of one cell that its row
     forces up), the rows' totals win.
@@ -28,47 +30,48 @@ def two_way(rows: Sequence[_Row], totals: Sequence[Decimal], *, places: int) -> 
         for row, total in zip(rows, totals, strict=True)
     ]
     columns = sorted({name for row in rows for name in row})
+    wanted = shown(
+        [_sum(rows, name) for name in columns], places=places, total=sum(totals, Decimal(0))
+    )
     off = {
-        name: sum((cells[name] - row[name] for row, cells in zip(rows, found, strict=True)
-                   if name in row), Decimal(0))
-        for name in columns
-    }  # fmt: skip
-    while True:
-        path = _path(rows, found, off, unit)
+        name: int((_sum(found, name) - target) / unit)
+        for name, target in zip(columns, wanted, strict=True)
+    }
+    stuck: set[str] = set()
+    while over := [name for name in columns if off[name] > 0 and name not in stuck]:
+        path = _path(rows, found, off, over[0])
         if not path:
-            return list(found)
+            stuck.add(over[0])
+            continue
         for at, giver, taker in path:
             found[at][giver] -= unit
             found[at][taker] += unit
-        off[path[0][1]] -= unit
-        off[path[-1][2]] += unit
+        off[path[0][1]] -= 1
+        off[path[-1][2]] += 1
+    return found
+
+
+def _sum(rows: Sequence[_Row], column: str) -> Decimal:
+    return sum((row[column] for row in rows if column in row), Decimal(0))
 
 
 def _path(
-    rows: Sequence[_Row], found: Sequence[_Row], off: Mapping[str, Decimal], unit: Decimal
+    rows: Sequence[_Row], found: Sequence[_Row], off: Mapping[str, int], start: str
 ) -> list[tuple[int, str, str]]:
-    """Moves (row, from, to) that take a unit from a column with too much to one with too little.
-
-    The worst column moves first, and only where a move brings both ends nearer to their sums.
-    """
-    worst = max(off, key=lambda name: (abs(off[name]), name), default="")
-    if not worst or abs(off[worst]) < unit:
-        return []
-    over = off[worst] > 0
+    """The fewest moves (row, from, to) of a unit from a column to one that has too little."""
     came: dict[str, tuple[int, str, str]] = {}
-    left = deque([worst])
+    left = deque([start])
     while left:
         here = left.popleft()
         for there in sorted(off):
-            if there == worst or there in came:
-                continue
-            giver, taker = (here, there) if over else (there, here)
-            at = _row(rows, found, giver, taker)
+            at = None
+            if there != start and there not in came:
+                at = _row(rows, found, here, there)
             if at is None:
                 continue
-            came[there] = (at, giver, taker)
-            if (off[there] < 0) is over and off[there] != 0:
-                return _steps(came, there, worst, over)
+            came[there] = (at, here, there)
+            if off[there] < 0:
+                return _steps(came, there, start)
             left.append(there)
     return []
 
@@ -83,18 +86,18 @@ def _row(rows: Sequence[_Row], found: Sequence[_Row], giver: str, taker: str) ->
             and cells[giver] > row[giver]
             and cells[taker] < row[taker]
         ):
-            cost = (row[giver] - cells[giver]) - (row[taker] - cells[taker])
-            if best is None or cost > best[0]:
-                best = (cost, at)
+            gain = (cells[giver] - row[giver]) + (row[taker] - cells[taker])
+            if best is None or gain > best[0]:
+                best = (gain, at)
     return None if best is None else best[1]
 
 
 def _steps(
-    came: Mapping[str, tuple[int, str, str]], end: str, start: str, over: bool
+    came: Mapping[str, tuple[int, str, str]], end: str, start: str
 ) -> list[tuple[int, str, str]]:
-    path = []
+    path: list[tuple[int, str, str]] = []
     here = end
     while here != start:
         path.append(came[here])
-        here = came[here][1] if over else came[here][2]
-    return path[::-1] if over else path
+        here = came[here][1]
+    return path[::-1]

@@ -26,12 +26,16 @@ def plain(value: object) -> str:
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        "".join(f"\\u{ord(unit):04x}" if ord(unit) < 0x10000 else f"\\U{ord(unit):08x}")
-        if unicodedata.category(unit) in _HIDDEN or unit in _TURNING
-        else unit
-        for unit in text
-    )
+    return "".join(_spelled(unit) if is_unsafe(unit) else unit for unit in text)
+
+
+def is_unsafe(unit: str) -> bool:
+    """True for a character that hides, moves or turns text."""
+    return unicodedata.category(unit) in _HIDDEN or unit in _TURNING
+
+
+def _spelled(unit: str) -> str:
+    return f"\\u{ord(unit):04x}" if ord(unit) < 0x10000 else f"\\U{ord(unit):08x}"
 
 
 def cut(text: str, length: int = SHOWN) -> str:

@@ -72,14 +72,13 @@ def badge(data: Data) -> tuple[str, bool]:
     """What the proof says, and whether it holds and the bill was read whole."""
     totals = data.cut("invoices").totals
     difference = totals.get("difference_usd", Decimal(0))
-    wrong = sum(row["wrong_lines"] for row in data.cut("invoices").rows)
-    unread = sum(
-        row["record_count"] for row in data.cut("rejects").rows if row["source"] == "focus_csv"
-    )
+    wrong = int(totals.get("wrong_lines", 0))
+    unread = int(data.cut("unread").totals["record_count"])
     if difference or wrong:
-        return f"Does not reconcile: difference {exact(difference)} USD, {wrong:,} lines", False
+        return f"Does not reconcile: {exact(difference)} USD, wrong lines {wrong:,}", False
     if unread:
-        return f"Difference 0, but {unread:,} records of the bill could not be read", False
+        records = "1 record" if unread == 1 else f"{unread:,} records"
+        return f"Difference 0, but {records} of the bill could not be read", False
     return "Reconciled: billed − allocated = 0", True
 
 

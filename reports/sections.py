@@ -229,7 +229,9 @@ def platform(data: Data) -> Section | None:
     return Section(
         "platform", "Beside: what the platform cost",
         ["Nobody's time and the platform's own costs. None of it is in the team's numbers above."],
-        tables=[_waste(data, team, "The platform's buckets; in no number of this team")],
+        tables=[
+            _waste(data, team, "The platform's buckets; in no number of this team", "platform")
+        ],
         beside=True,
     )  # fmt: skip
 
@@ -270,7 +272,7 @@ def _buckets(data: Data) -> Table:
     return build(data, "buckets", given=_pairs(cells))
 
 
-def _waste(data: Data, team: str | None, caption: str = "") -> Table:
+def _waste(data: Data, team: str | None, caption: str = "", called: str = "") -> Table:
     teams = data.money.teams if team is None else [team]
     rows: list[Row] = []
     cells: list[tuple[Decimal, Decimal]] = []
@@ -288,6 +290,7 @@ def _waste(data: Data, team: str | None, caption: str = "") -> Table:
     return build(
         data, "waste", team, cut=Cut(rows, whole.count, whole.totals, whole.rests),
         given=_pairs(cells), caption=caption or ("Where the team's part went" if team else ""),
+        called=called,
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ class Spec:
 
 _JOB = Col("job", "job_id", "job")
 _TEAM = Col("team", "team", "team")
-_GPU_HOURS = Col("GPU-hours", "gpu_ns", "hours", True, "billed GPU-time")
+_GPU_HOURS = Col("time", "gpu_ns", "hours", True, "billed GPU-time")
 _BILLED = Col("billed", "billed_usd", "usd", True, "what the invoice asks for")
 _EFFECTIVE = Col(
     "effective", "effective_usd", "usd", True,
@@ -66,8 +66,8 @@ SPECS: dict[str, Spec] = {
             Col("charge", "charge_category"), Col("lines", "line_count", "count", True),
             _BILLED, Col("allocated", "allocated_usd", "usd", True),
             Col("difference", "difference_usd", "exact", meaning="exactly 0, to the last digit"),
-            Col("billed GPU-hours", "billed_gpu_ns", "hours", True),
-            Col("parted GPU-hours", "partitioned_gpu_ns", "hours", True),
+            Col("billed", "billed_gpu_ns", "hours", True),
+            Col("parted", "partitioned_gpu_ns", "hours", True),
             Col("wrong lines", "wrong_lines", "count"),
         ),
         first=60, first_of_team=None, evidence="Each line: table recon_invoice.",
@@ -82,8 +82,8 @@ SPECS: dict[str, Spec] = {
             Col("resource", "resource_id", "name"), _BILLED,
             Col("allocated", "allocated_usd", "usd", True),
             Col("difference", "difference_usd", "exact"),
-            Col("billed GPU-hours", "billed_gpu_ns", "hours", True),
-            Col("parted GPU-hours", "partitioned_gpu_ns", "hours", True),
+            Col("billed", "billed_gpu_ns", "hours", True),
+            Col("parted", "partitioned_gpu_ns", "hours", True),
         ),
         first=30, first_of_team=None,
         evidence="What each line pays: table allocation; the line itself: table bill_line.",
@@ -326,8 +326,8 @@ SPECS: dict[str, Spec] = {
         "class_team_month", "This month against the one before, the largest change first",
         (
             _TEAM, Col("class", "waste_class", "class"),
-            Col("GPU-hours before", "before_gpu_ns", "hours", True),
-            Col("GPU-hours now", "gpu_ns", "hours", True),
+            Col("before", "before_gpu_ns", "hours", True),
+            Col("now", "gpu_ns", "hours", True),
             Col("before", "before_usd", "usd", True), Col("now", "effective_usd", "usd", True),
             Col("change", "change_usd", "usd", True),
         ),
@@ -338,13 +338,15 @@ SPECS: dict[str, Spec] = {
         (_JOB, Col("GPU-time", "gpu_ns", "seconds", True)),
         first=10, first_of_team=None, empty="Everything that was seen is billed.",
     ),
+    "unread": Spec("reject", "Records of bills that could not be read", (), first_of_team=None),
     "steps": Spec("step_breakdown", "Traced steps", (), first=4000, first_of_team=600),
     "step_times": Spec("train_step", "Logged steps", (), first=640, first_of_team=160),
 }  # fmt: skip
 
-#: Tables that go to CSV and XLSX besides the pages, in this order; of `team` only those cut by it.
+#: Tables that are written as files, in this order; in a team's report those that are cut by team.
 FILES = (
-    "invoices", "lines", "showback", "team_classes", "waste", "buckets", "jobs", "ladder",
-    "stragglers", "rank_steps", "steps", "kernels", "kernels_all", "split", "interruptions",
-    "idle", "unknown", "coverage", "traces", "rejects", "evidence", "rules", "changes", "seen",
+    "invoices", "lines", "showback", "classes", "team_classes", "waste", "buckets", "jobs",
+    "ladder", "stragglers", "rank_steps", "steps", "kernels", "kernels_all", "split", "split_all",
+    "interruptions", "idle", "unknown", "coverage", "traces", "rejects", "evidence", "rules",
+    "changes", "seen",
 )  # fmt: skip

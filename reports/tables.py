@@ -29,18 +29,16 @@ Given = Mapping[str, Sequence[Decimal | None]]
 
 def build(
     data: Data, name: str, team: str | None = None, *, cut: Cut | None = None,
-    given: Given | None = None, caption: str = "", without: Sequence[str] = (),
+    given: Given | None = None, caption: str = "", called: str = "",
 ) -> Table:  # fmt: skip
     """A table of the report, over all teams or of one.
 
     `given` has the shown values of columns that are cut under totals of other tables: one for each
-    row, then (where rows are hidden) the rest. `without` names columns that are left out.
+    row, then (where rows are hidden) the rest. `called` is its name on a page that has two of them.
     """
     spec = SPECS[name]
     cut = data.cut(name, team) if cut is None else cut
-    columns = [
-        c for c in spec.columns if c.key not in without and (team is None or c.key != "team")
-    ]
+    columns = [col for col in spec.columns if team is None or col.key != "team"]
     sums = {
         col.key: (given or {}).get(col.key) or summed(data, col, cut)
         for col in columns if col.summed
@@ -59,8 +57,8 @@ def build(
         )
         total[0] = Cell("all")
     return Table(
-        name, caption or spec.caption, [_head(col) for col in columns], rows, rest, total,
-        _origin(data, name, spec, team), spec.empty, cut.count,
+        called or name, caption or spec.caption, [_head(col) for col in columns], rows, rest, total,
+        _origin(data, name, team, spec, "" if called else f"csv/{name}.csv"), spec.empty, cut.count,
     )  # fmt: skip
 
 
@@ -83,10 +81,9 @@ def _head(col: Col) -> Head:
     return Head(col.head, _UNITS.get(col.kind, ""), col.kind in _NUMERIC, col.summed, col.meaning)
 
 
-def _origin(data: Data, name: str, spec: Spec, team: str | None) -> Origin:
-    query = data.query(name, team)
-    return Origin(spec.mart, query.sql("duckdb", pretty=True, comments=False), spec.evidence,
-                  f"csv/{name}.csv")  # fmt: skip
+def _origin(data: Data, name: str, team: str | None, spec: Spec, file: str) -> Origin:
+    sql = data.query(name, team).sql("duckdb", pretty=True, comments=False)
+    return Origin(spec.mart, sql, spec.evidence, file)
 
 
 def _sum_row(columns: Sequence[Col], sums: Mapping[str, Decimal | None]) -> list[Cell]:

@@ -20,8 +20,8 @@ GRADES = {
     "E1": "The bill and the scheduler, with inventory, node events, step logs and checkpoint "
     "records.",
     "E2": "Those and the GPU's counters.",
-    "E3": "Those and sampled traces.",
-    "E4": "Those, and every step was traced.",
+    "E3": "Those and traces of some of the job's steps.",
+    "E4": "Every step of the job was traced.",
 }
 
 #: Rungs of the ladder from what is usually shown to what is worth money: column, name, meaning.
