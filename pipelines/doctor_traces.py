@@ -32,7 +32,8 @@ _FINDINGS: dict[str, tuple[str, Level, str]] = {
     "cut": (
         "traces that end inside their events", "missing",
         "The job ended while the trace was written, or its copy is not whole: copy it again, or "
-        "let the profiler finish. What was read whole counts.",
+        "let the profiler finish. Its events are kept, but it shows no steps: what was lost would "
+        "read as gaps.",
     ),
     "unfit": (
         "jobs whose traced steps do not fit their other steps", "note",

@@ -59,6 +59,8 @@ def traced(
         "int_hold": [HOLD],
         "int_trace_fit": "hold_id | has_log | steps_ppm | window_count\n4 | true | 1000000 | 1\n",
         "int_bucket_money": paid,
+        # The first hour of the epoch, in which the steps lie here, and one of the test day's.
+        "run_hour": "hour_id | month\n0 | 2026-11-01\n498202 | 2026-11-01\n",
         **more,
     }  # fmt: skip
 
@@ -311,6 +313,25 @@ def test_calls_are_an_estimate_for_all_logged_steps() -> None:
     expect("kernel_cost", tables, "traced_calls | calls\n2 | 20\n")
     tables["int_step"] = []
     expect("kernel_cost", tables, "traced_calls | calls\n2 |\n")
+
+
+def test_traced_work_stands_in_the_month_of_its_step_and_its_shares_in_every_month() -> None:
+    later = money("compute 300 3", month="2026-12-01")
+    steps = [STEP, dict(STEP, window_id="2", start_ns="10:00", end_ns="10:01", step="2")]
+    kernels = [
+        {"start_ns": 0, "end_ns": 100}, {"start_ns": "10:00", "end_ns": "10:00:00.0000002"},
+    ]  # fmt: skip
+    hours = "hour_id | month\n0 | 2026-11-01\n498202 | 2026-12-01\n"
+    tables = traced(kernels, [], [*money("compute 600 6"), *later], int_trace_step=steps,
+                    run_hour=hours)  # fmt: skip
+    expect(
+        "kernel_cost", tables,
+        """
+        month      | traced_calls | traced_gpu_ns | gpu_ns | direct_usd
+        2026-11-01 | 1            | 100           | 600    | 6
+        2026-12-01 | 1            | 200           | 300    | 3
+        """,
+    )  # fmt: skip
 
 
 def test_module_and_op_are_keys_and_null_where_unproven() -> None:

@@ -68,6 +68,14 @@ def test_the_number_is_found_by_the_greatest_overlap(start: str, end: str, step:
     assert (row["step"], row["start_ns"], row["end_ns"]) == (step, int(start), int(end))
 
 
+def test_a_file_that_was_cut_shows_no_steps() -> None:
+    # Events stand in no order of time: the work that was lost would pass for gaps.
+    tables = traced("1 | 200 | 300\n", "5 | 200 | 300\n")
+    assert len(run_model("int_trace_step", tables)) == 1
+    cut = traced("1 | 200 | 300\n", "5 | 200 | 300\n", int_trace=[{**TRACE, "is_truncated": True}])
+    assert run_model("int_trace_step", cut) == []
+
+
 def test_without_a_log_the_windows_have_no_number() -> None:
     expect(
         "int_trace_step",

@@ -29,8 +29,8 @@ TOTALS = """
 #: What the traces measured, which is once, and what they say of whole jobs, over all months.
 STEPS = "select * exclude (month, source_file) from step_breakdown order by all"
 KERNELS = """
-    select job_id, bucket, module, op, kernel_family, max(traced_calls) as calls,
-        max(traced_gpu_ns) as traced_ns, sum(gpu_ns) as ns
+    select job_id, bucket, module, op, kernel_family, sum(traced_calls) as calls,
+        sum(traced_gpu_ns) as traced_ns, sum(gpu_ns) as ns
     from kernel_cost group by all order by all
 """
 WAITING = """

@@ -12,7 +12,7 @@ columns:
     module | VARCHAR | - | module, null where unproven
     op | VARCHAR | - | op, null where unproven
     kernel_family | VARCHAR | - | kernel family, or (not traced)
-    traced_calls | BIGINT | kernels | kernels with time in the bucket, in the traced steps
+    traced_calls | BIGINT | kernels | kernels with time in the bucket, in traced steps of the month
     traced_gpu_ns | BIGINT | ns | their exclusive time there
     calls | BIGINT | kernels | estimate for all steps, null without a step log
     gpu_ns | BIGINT | ns | billed GPU-time
@@ -46,8 +46,8 @@ select
     cost.module,
     cost.op,
     cost.kernel_family,
-    cast(sum(coalesce(row_of.traced_calls, 0)) as bigint) as traced_calls,
-    cast(sum(coalesce(row_of.traced_ns, 0)) as bigint) as traced_gpu_ns,
+    cast(sum(coalesce(traced.traced_calls, 0)) as bigint) as traced_calls,
+    cast(sum(coalesce(traced.traced_ns, 0)) as bigint) as traced_gpu_ns,
     case
         when count(stepped.steps) = count(*) and count(row_of.row_no) = count(*)
             then cast(
@@ -72,6 +72,11 @@ left join int_kernel_row as row_of
     on cost.hold_id = row_of.hold_id
     and cost.bucket = row_of.bucket
     and cost.row_no = row_of.row_no
+left join int_kernel_traced as traced
+    on cost.month = traced.month
+    and cost.hold_id = traced.hold_id
+    and cost.bucket = traced.bucket
+    and cost.row_no = traced.row_no
 left join int_trace_fit as fit
     on cost.hold_id = fit.hold_id
 left join stepped

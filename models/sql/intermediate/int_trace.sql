@@ -20,6 +20,8 @@ columns:
     is_job_clash | BOOLEAN | - | metadata and path name two jobs, attempts or ranks
     is_host_clash | BOOLEAN | - | host of the file and node of the attempt have two names
     is_clock_ok | BOOLEAN | - | lies wholly inside the attempt, null where unmatched
+    is_truncated | BOOLEAN | - | the file ends inside its events
+    is_holed | BOOLEAN | - | events that could not be read may have been over 2 % of its GPU's work
 */
 with named as (
     select
@@ -167,7 +169,9 @@ select
     or coalesce(trace.meta_rank <> trace.path_rank, false) as is_job_clash,
     chosen.job_id is not null and trace.host_name is not null and on_host.source_file is null
         as is_host_clash,
-    trace.start_ns >= job.start_ns and trace.end_ns <= job.end_ns as is_clock_ok
+    trace.start_ns >= job.start_ns and trace.end_ns <= job.end_ns as is_clock_ok,
+    trace.is_truncated,
+    trace.reject_count * 50 > trace.gpu_count as is_holed
 from named as trace
 left join chosen
     on trace.source_file = chosen.source_file

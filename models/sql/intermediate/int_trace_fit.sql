@@ -3,7 +3,8 @@ purpose: how well the traced steps of a hold speak for all its steps.
     Normal step = mean of the logged steps that no trace touches, without the first. The profiler
     slows the host, not the kernels: busy time stands as traced, and must fit into a normal step.
     Where traced steps are over 1.10 normal, or no normal step is known, the busy share must be shown
-    to agree with the counters' within 5 points. One hold that does not fit flags its attempt.
+    to agree with the counters' within 5 points. A trace of which over 2 % could not be read does not
+    fit either. One hold that does not fit flags its attempt.
     A profiler's step need not be a whole logged step: a log can count every tenth, or micro-batches
     lie in one. So each counts for as much of its logged step as it covers.
 grain: one row per hold that has traced steps
@@ -58,6 +59,7 @@ traced as (
             ) as bigint
         ) as logged_ppm,
         count(distinct step.trace_no) as trace_count,
+        bool_or(trace.is_holed) as is_holed,
         cast(sum(step.end_ns - step.start_ns) as bigint) as window_ns,
         cast(
             coalesce(
@@ -65,6 +67,8 @@ traced as (
             ) as bigint
         ) as logged_window_ns
     from int_trace_step as step
+    left join int_trace as trace
+        on step.trace_no = trace.trace_no
     group by step.hold_id
 ),
 
@@ -124,6 +128,7 @@ fact as (
         case when traced.has_log then traced.logged_ppm else traced.window_count * 1000000 end
             as steps_ppm,
         traced.trace_count,
+        traced.is_holed,
         traced.has_log,
         coalesce(
             -- A log with rejects does not say which steps there were.
@@ -182,7 +187,8 @@ measured as (
 judged as (
     select
         *,
-        not is_every_step
+        coalesce(is_holed, false)
+        or not is_every_step
         and (
             cast(busy_ns as hugeint) * 100 > cast(whole_ns as hugeint) * 102
             or (

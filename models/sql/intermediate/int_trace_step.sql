@@ -2,7 +2,8 @@
 purpose: traced steps on the GPUs of their rank, each with the logged step that it is.
     The window is the profiler's step; a trace without any has as windows the logged steps that lie
     wholly inside it. The number is the log's, found by the greatest overlap in time, since the
-    profiler counts from the start of its process.
+    profiler counts from the start of its process. A file that was cut shows no steps: events stand in
+    no order of time, so work that was lost would pass for gaps.
 grain: one row per trace, hold and traced step
 keys: window_id
 columns:
@@ -28,6 +29,7 @@ with traced as (
     from int_trace as trace
     inner join int_trace_device as device
         on trace.trace_no = device.trace_no
+    where not coalesce(trace.is_truncated, false)
 ),
 
 profiled as (

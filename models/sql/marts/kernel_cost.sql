@@ -13,7 +13,7 @@ columns:
     module | VARCHAR | - | classes from the outermost module in, null where unproven
     op | VARCHAR | - | framework op, null where unproven
     kernel_family | VARCHAR | - | kernel family, or (not traced)
-    traced_calls | BIGINT | kernels | kernels with time in the bucket, in the traced steps
+    traced_calls | BIGINT | kernels | kernels with time in the bucket, in traced steps of the month
     traced_gpu_ns | BIGINT | ns | their exclusive time there
     calls | BIGINT | kernels | estimate for all steps of the job, null without a step log
     gpu_ns | BIGINT | ns | billed GPU-time, estimated for the whole job
