@@ -87,13 +87,19 @@ def test_without_a_log_the_windows_have_no_number() -> None:
 def test_without_profiler_steps_the_logged_steps_wholly_inside_are_windows() -> None:
     expect(
         "int_trace_step",
-        traced("1 | 99 | 150\n2 | 150 | 400\n3 | 400 | 900\n4 | 900 | 950\n5 | 850 | 901\n", ""),
+        traced("1 | 99 | 150\n2 | 150 | 400\n3 | 400 | 900\n4 | 900 | 950\n", ""),
         """
         step | profiler_step | tid | start_ns | end_ns | log_start_ns | log_end_ns
         2    |               |     | 150      | 400    | 150          | 400
         3    |               |     | 400      | 900    | 400          | 900
         """,
     )
+
+
+def test_a_logged_step_that_outlasts_the_trace_by_a_nanosecond_is_no_window() -> None:
+    assert run_model("int_trace_step", traced("1 | 100 | 901\n", "")) == []
+    assert run_model("int_trace_step", traced("1 | 99 | 900\n", "")) == []
+    assert len(run_model("int_trace_step", traced("1 | 100 | 900\n", ""))) == 1
 
 
 def test_without_either_there_is_no_traced_step() -> None:
