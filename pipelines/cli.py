@@ -122,7 +122,7 @@ class Plumbline(click.Group):
 #: Commands by name: the module of pipelines.commands that has it.
 COMMANDS = {
     "init": "init", "run": "run", "report": "report", "sql": "sql", "doctor": "doctor",
-    "explain": "explain",
+    "explain": "explain", "serve": "serve", "prune": "prune",
 }  # fmt: skip
 
 

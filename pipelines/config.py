@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Config:
-    """A whole configuration. `folder` is where relative paths start, `root` the warehouse."""
+    """A whole configuration. `folder` is where relative paths start, `root` the warehouse.
+
+    `first_day` is where the scheduler's partitions begin, None where the configuration leaves it
+    to what has landed.
+    """
 
     path: Path
     folder: Path
@@ -61,6 +65,7 @@ class Config:
     settings: dict[str, int | str | Decimal | None]
     memory_limit: str = "3GB"
     threads: int | None = None
+    first_day: date | None = None
 
     def files(self, source: Source) -> list[SourceFile]:
         """The files of a source that are there now, sorted by name."""
@@ -112,7 +117,7 @@ def load_config(path: Path) -> Config:
     known = {"warehouse", "settings", "source", "policy"}
     _only(raw, known, str(path), "table")
     warehouse = _table(raw, "warehouse", path)
-    _only(warehouse, {"root", "memory_limit", "threads"}, f"{path} [warehouse]", "key")
+    _only(warehouse, {"root", "memory_limit", "threads", "first_day"}, f"{path} [warehouse]", "key")
     if not isinstance(warehouse.get("root"), str):
         raise ConfigError(f'{path}: write `root = "FOLDER"` under [warehouse].')
     folder = path.resolve().parent
@@ -133,6 +138,7 @@ def load_config(path: Path) -> Config:
         settings=_settings(_table(raw, "settings", path), path),
         memory_limit=memory_limit,
         threads=_threads(warehouse.get("threads"), path),
+        first_day=_day(warehouse.get("first_day"), path),
     )
 
 
@@ -227,6 +233,15 @@ def _threads(value: object, path: Path) -> int | None:
             f"{_MOST_THREADS}, such as `threads = 4`, or leave it out to use every core."
         )
     return value
+
+
+def _day(value: object, path: Path) -> date | None:
+    if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
+        return value
+    raise ConfigError(
+        f"{path} [warehouse]: first_day is {_shown(value)}; write a day without quotes, such as "
+        "`first_day = 2026-11-01`, or leave it out to begin with what has landed."
+    )
 
 
 def _is_pattern(value: object) -> bool:

@@ -238,6 +238,11 @@ class DuckEngine:
         """The whole result of one query over what is bound and built."""
         return self._read(sql, "query")
 
+    def count(self, model: Model) -> int:
+        """How many rows a built model has."""
+        found = self._read(f"select count(*) as row_count from {quoted(model.name)}", model.path)
+        return int(_one(found)["row_count"])
+
     def stream(self, model: Model, *, where_month: date | None = None) -> Iterator[Batch]:
         """A built model's rows in its publishing order, nulls first, in its contract's schema.
 
