@@ -1,8 +1,7 @@
-"""The charts of a page, as Vega-Lite; each is built once by Altair and then filled with rows."""
+"""The charts of a page: each kind is built once by Altair, compiled, and then filled with rows."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,70 +11,43 @@ from reports.colours import stand_in
 from reports.words import CLASSES, COMPUTE_PARTS, RUNGS, STEP_PARTS
 
 WIDTH = 430
+#: Readers' fonts are wider than the one that charts are measured with.
+_PADDING = {"left": 26, "right": 14, "top": 4, "bottom": 2}
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
-
-Rows = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart to be drawn: its Vega-Lite, and what it shows in words."""
+    """A chart to be drawn: its kind, its rows, and what it shows in words.
 
-    spec: dict[str, Any]
+    Kinds and the fields of their rows, in the order in which they are drawn:
+    waterfall: label, start, end, key, text, edge (the larger of both ends)
+    team_bars, kernel_bars, split_bars: label, key, at (place in the bar), value
+    ladder: label, key (a rung), percent
+    rank_bars: label, key (part of a step), at, ms
+    traced_steps: step, key (part of a step), at, ms, normal (ms, a line there)
+    logged_steps: step, ms
+    """
+
+    kind: str
+    rows: Sequence[dict[str, Any]]
     title: str
     description: str
 
 
-def waterfall(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: label, start, end, key, text; from the bill down to what was useful."""
-    top = max((max(row["start"], row["end"]) for row in rows), default=1) or 1
-    marked = [{**row, "edge": max(row["start"], row["end"])} for row in rows]
-    return _filled(_waterfall, marked, title, description, top=float(top) * 1.22)
+def filled(kind: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The Vega of a chart with these rows; KeyError for a kind that there is not."""
+    vega = _compiled(kind)
+    data = [{**d, "values": rows} if d["name"] == "rows" else d for d in vega["data"]]
+    return {**vega, "data": data}
 
 
-def team_bars(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: label, key (class), at (its place in the bar), value in USD."""
-    return _filled(_team_bars, rows, title, description)
+@cache
+def _compiled(kind: str) -> dict[str, Any]:
+    import vl_convert
 
-
-def ladder(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: label, key (rung), percent."""
-    return _filled(_ladder, rows, title, description)
-
-
-def rank_bars(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: label, key (part of a step), at, ms."""
-    return _filled(_rank_bars, rows, title, description)
-
-
-def traced_steps(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: step, key (part of a step), at, ms, normal (ms of a normal step: a line there)."""
-    return _filled(_traced_steps, rows, title, description)
-
-
-def logged_steps(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: step, ms."""
-    return _filled(_logged_steps, rows, title, description)
-
-
-def kernel_bars(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: label, key (direct or carried), at, value in USD."""
-    return _filled(_kernel_bars, rows, title, description)
-
-
-def split_bars(rows: Rows, title: str, description: str) -> Drawing:
-    """Rows: label, key (part of compute), at, value in GPU-hours."""
-    return _filled(_split_bars, rows, title, description)
-
-
-def _filled(
-    template: Callable[[], dict[str, Any]], rows: Rows, title: str, description: str, **params: Any
-) -> Drawing:
-    spec = copy.deepcopy(template())
-    spec["datasets"] = {"rows": list(rows)}
-    for param in spec.get("params", []):
-        param["value"] = params[param["name"]]
-    return Drawing(spec, title, description)
+    found: dict[str, Any] = vl_convert.vegalite_to_vega(_KINDS[kind]())
+    return found
 
 
 def _altair() -> Any:
@@ -90,18 +62,19 @@ def _colour(keys: Sequence[str]) -> Any:
     return alt.Color("key:N", scale=scale, legend=None)
 
 
-def _finished(chart: Any, height: Any = None, width: Any = WIDTH) -> dict[str, Any]:
+def _finished(
+    chart: Any, height: Any = None, width: Any = WIDTH, right: int = 14
+) -> dict[str, Any]:
     alt = _altair()
     chart = chart.properties(width=width, height=alt.Step(26) if height is None else height)
     chart = chart.configure(
-        # Readers' fonts are wider than the one that the drawing is measured with.
-        background="transparent", aria=False,
-        padding={"left": 26, "right": 14, "top": 4, "bottom": 2},
+        background="transparent", aria=False, padding={**_PADDING, "right": right}
     )  # fmt: skip
     chart = chart.configure_view(stroke=None)
+    # Limits and overlaps of labels are not looked at: measuring them takes half of the time.
     chart = chart.configure_axis(
-        labelFontSize=12, titleFontSize=12, titleFontWeight="normal", labelLimit=200, tickSize=3,
-        labelColor="#111", titleColor="#111",
+        labelFontSize=12, titleFontSize=12, titleFontWeight="normal", labelLimit=0,
+        labelOverlap=False, tickSize=3, labelColor="#111", titleColor="#111",
     ).configure_axisY(ticks=False, labelPadding=6)  # fmt: skip
     found: dict[str, Any] = chart.to_dict()
     return found
@@ -123,54 +96,42 @@ def _amount(field: str, title: str, **more: Any) -> Any:
                  **more)  # fmt: skip
 
 
-@cache
 def _waterfall() -> dict[str, Any]:
     alt = _altair()
-    top = alt.param(name="top", value=1.0)
-    y = _labels()
-    keys = ("bill", *CLASSES)
-    scale = alt.Scale(domainMax=alt.ExprRef("top"), zero=True, nice=False)
-    bars = (
-        _rows()
-        .mark_bar(size=17)
-        .encode(y=y, x=_amount("start:Q", "USD", scale=scale), x2="end:Q", color=_colour(keys))
-    )
-    text = _rows().mark_text(align="left", dx=4, fontSize=12).encode(y=y, x="edge:Q", text="text:N")
-    return _finished(alt.layer(bars, text).add_params(top))
+    bars = _rows().mark_bar(size=17).encode(
+        y=_labels(), x=_amount("start:Q", "USD"), x2="end:Q", color=_colour(("bill", *CLASSES))
+    )  # fmt: skip
+    text = _rows().mark_text(align="left", dx=4, fontSize=12).encode(
+        y=_labels(), x="edge:Q", text="text:N"
+    )  # fmt: skip
+    # Room for the text of the longest bar.
+    return _finished(alt.layer(bars, text), width=WIDTH - 50, right=90)
 
 
-@cache
 def _team_bars() -> dict[str, Any]:
     return _stacked(tuple(CLASSES), "value:Q", "effective USD")
 
 
-@cache
 def _rank_bars() -> dict[str, Any]:
     return _stacked(tuple(STEP_PARTS), "ms:Q", "ms of a mean traced step")
 
 
-@cache
 def _kernel_bars() -> dict[str, Any]:
-    return _stacked(("direct", "carried"), "value:Q", "billed USD", limit=250, width=350)
+    return _stacked(("direct", "carried"), "value:Q", "billed USD", width=350)
 
 
-@cache
 def _split_bars() -> dict[str, Any]:
     return _stacked(tuple(COMPUTE_PARTS), "value:Q", "GPU-hours")
 
 
-def _stacked(
-    keys: Sequence[str], field: str, title: str, *, limit: int = 200, width: int = WIDTH
-) -> dict[str, Any]:
-    alt = _altair()
+def _stacked(keys: Sequence[str], field: str, title: str, *, width: int = WIDTH) -> dict[str, Any]:
     bars = _rows().mark_bar(size=17).encode(
-        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(domain=False, labelLimit=limit)),
+        y=_labels(),
         x=_amount(field, title, stack="zero"), color=_colour(keys), order="at:Q",
     )  # fmt: skip
     return _finished(bars, width=width)
 
 
-@cache
 def _ladder() -> dict[str, Any]:
     alt = _altair()
     x = alt.X(
@@ -190,7 +151,6 @@ def _ladder() -> dict[str, Any]:
     return _finished(alt.layer(span, points))
 
 
-@cache
 def _traced_steps() -> dict[str, Any]:
     alt = _altair()
     bars = _rows().mark_bar().encode(
@@ -205,7 +165,6 @@ def _traced_steps() -> dict[str, Any]:
     return _finished(alt.layer(bars, line), height=150, width=210)
 
 
-@cache
 def _logged_steps() -> dict[str, Any]:
     alt = _altair()
     line = _rows().mark_line(strokeWidth=2, color=stand_in("compute"), point=False).encode(
@@ -215,3 +174,10 @@ def _logged_steps() -> dict[str, Any]:
                 scale=alt.Scale(zero=True)),
     )  # fmt: skip
     return _finished(line, height=150, width=210)
+
+
+_KINDS: dict[str, Callable[[], dict[str, Any]]] = {
+    "waterfall": _waterfall, "team_bars": _team_bars, "ladder": _ladder, "rank_bars": _rank_bars,
+    "traced_steps": _traced_steps, "logged_steps": _logged_steps, "kernel_bars": _kernel_bars,
+    "split_bars": _split_bars,
+}  # fmt: skip

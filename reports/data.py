@@ -11,13 +11,25 @@ import pyarrow as pa
 from sqlglot import exp
 
 from reports.amounts import dollar_places, hour_places
-from reports.listing import Cut, Listing, Reader, Row, Value, filled, read_all, read_listing
+from reports.listing import (
+    Cut,
+    Listing,
+    Reader,
+    Row,
+    Value,
+    filled,
+    literal,
+    read_all,
+    read_listing,
+)
 from reports.margins import two_way
 from reports.rounding import shown
 from reports.specs import FILES, SPECS
 from reports.words import CLASSES
 
 _HOUR_NS = 3_600_000_000_000
+#: Stands for a team in a text that is made once for all of them.
+_TEAM = "{team}"
 
 
 class Data:
@@ -29,10 +41,19 @@ class Data:
         self._reader = reader
         self._values: Mapping[str, Value] = {"month": month, "previous": previous}
         self._listings: dict[str, Listing] = {}
+        self._texts: dict[tuple[str, bool], str] = {}
 
     def query(self, name: str, team: str | None = None) -> exp.Select:
         """A table's SELECT over the published tables, for a team or all."""
         return filled(name, self._values, team)
+
+    def sql(self, name: str, team: str | None = None) -> str:
+        """A table's SELECT as text that people can read and run again, for a team or all."""
+        key = (name, team is not None)
+        if key not in self._texts:
+            query = self.query(name, None if team is None else _TEAM)
+            self._texts[key] = query.sql("duckdb", pretty=True, comments=False)
+        return self._texts[key].replace(f"'{_TEAM}'", literal(team).sql("duckdb"))
 
     def listing(self, name: str) -> Listing:
         """A table's first rows, over all teams and of each."""

@@ -1,23 +1,16 @@
-"""Drawing charts: Vega-Lite to SVG that stands inside a page, takes its colours and loads nothing.
+"""Drawing charts: Vega to SVG that stands inside a page, takes its colours and loads nothing.
 
-The drawing library comes with the extra `report`. One process draws a chart in some 30 ms, so many
-are spread over the machine's cores.
+The drawing library comes with the extra `report`.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
 
-from reports.charts import Drawing
+from reports.charts import Drawing, filled
 from reports.colours import variables
 
-#: From so many charts on, starting more processes costs less than it saves.
-MANY = 60
 _OPENING = re.compile(r"<svg\b[^>]*>")
 _VIEW = re.compile(r'\bviewBox="([^"]*)"')
 _BACKGROUND = re.compile(r'<rect width="[\d.]+" height="[\d.]+" fill="(?:transparent|white)"/>')
@@ -31,33 +24,14 @@ _LONG = re.compile(r"\b(\d+\.\d\d)\d+")
 _OUTSIDE = re.compile(r"(?:href|src)\s*=|url\((?!#)|<script|<style|<foreignObject|\son\w+=", re.I)
 
 
-def key_of(drawing: Drawing) -> str:
-    """What two equal charts share."""
-    return json.dumps(drawing.spec, sort_keys=True, ensure_ascii=True)
-
-
-def draw(drawings: Iterable[Drawing], *, processes: int | None = None) -> dict[str, str]:
-    """The raw SVG of each chart, by its key; equal charts are drawn once.
-
-    `processes` is by default the number of cores this process may use.
-    """
-    keys = sorted({key_of(drawing) for drawing in drawings})
-    workers = len(os.sched_getaffinity(0)) if processes is None else processes
-    if len(keys) < MANY or workers < 2:
-        return dict(zip(keys, map(_svg, keys), strict=True))
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return dict(zip(keys, pool.map(_svg, keys, chunksize=10), strict=True))
-
-
-def inline(drawn: Mapping[str, str], drawing: Drawing, ident: str) -> str:
+def draw(drawing: Drawing, ident: str) -> str:
     """The SVG of a chart for a page, where `ident` names it; ValueError where it would load a file.
 
     It has a title and a description for those who do not see it.
     """
-    svg = drawn[key_of(drawing)]
+    import vl_convert
+
+    svg = vl_convert.vega_to_svg(filled(drawing.kind, drawing.rows), allowed_base_urls=[])
     opening = _OPENING.match(svg)
     view = _VIEW.search(svg)
     if opening is None or view is None:
@@ -79,11 +53,3 @@ def _lean(tag: str, ident: str) -> str:
     tag = _LONG.sub(r"\1", _NEEDLESS.sub("", tag))
     tag = re.sub(r'\bid="([\w-]+)"', rf'id="{ident}-\1"', tag)
     return variables(re.sub(r"url\(#([\w-]+)\)", rf"url(#{ident}-\1)", tag))
-
-
-def _svg(spec: str) -> str:
-    import vl_convert
-
-    read: dict[str, Any] = json.loads(spec)
-    found: str = vl_convert.vegalite_to_svg(read, allowed_base_urls=[])
-    return found

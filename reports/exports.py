@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reports.names import KEPT, cell, cut, plain
+from reports.specs import Spec
 
-#: Rows of a sheet; the CSV file beside it has all.
-SHEET_ROWS = 20_000
 _WIDEST = 60
 
 
@@ -33,6 +33,14 @@ def to_csv(table: pa.Table) -> bytes:
 
 
 def _texts(column: pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_timestamp(column.type):
+        column = pc.strftime(column, format="%Y-%m-%dT%H:%M:%SZ")
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.string())
+    elif pa.types.is_decimal(column.type):
+        # Much quicker than by Decimal; a tiny value comes as 1E-12 and is written out.
+        texts = column.cast(pa.string()).to_pylist()
+        return ["" if v is None else f"{Decimal(v):f}" if "E" in v else v for v in texts]
     values = column.to_pylist()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         # Names repeat, and looking one up is quicker than making it harmless again.
@@ -41,28 +49,22 @@ def _texts(column: pa.ChunkedArray) -> list[Any]:
             if value not in known:
                 known[value] = cell(value)
         return [known[value] for value in values]
-    if pa.types.is_timestamp(column.type):
-        return ["" if v is None else v.strftime("%Y-%m-%dT%H:%M:%S.%fZ") for v in values]
-    if pa.types.is_boolean(column.type):
-        return ["" if v is None else str(v).lower() for v in values]
-    if pa.types.is_decimal(column.type):
-        return ["" if v is None else f"{v:f}" for v in values]
     return ["" if v is None else v for v in values]
 
 
-def to_xlsx(sheets: Iterable[tuple[str, str, pa.Table]], *, month: date) -> bytes:
-    """A workbook of sheets (name, caption, table), equal bytes for equal tables.
+def to_xlsx(sheets: Iterable[tuple[str, Spec, pa.Table]], *, month: date) -> bytes:
+    """A workbook of sheets by name; equal tables give equal bytes.
 
-    A sheet has its column names in a frozen first row. One with more than SHEET_ROWS rows is cut,
-    and its last row says so.
+    A sheet has its column names in a frozen first row, and Spec.sheet_rows rows at most; where
+    there are more, its last row says so.
     """
     import xlsxwriter
 
     out = io.BytesIO()
     book = xlsxwriter.Workbook(out, {
-        "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False,
+        "strings_to_formulas": False, "strings_to_urls": False,
         "strings_to_numbers": False, "nan_inf_to_errors": True, "remove_timezone": True,
-        "constant_memory": False,
+
     })  # fmt: skip
     # No clock: the same month gives the same bytes.
     book.set_properties({"title": f"GPU bill {month:%Y-%m}", "created": datetime(2000, 1, 1)})  # noqa: DTZ001 - the library wants it so
@@ -74,43 +76,43 @@ def to_xlsx(sheets: Iterable[tuple[str, str, pa.Table]], *, month: date) -> byte
         }.items()
     }  # fmt: skip
     head = book.add_format({"bold": True, "bottom": 1})
-    for name, caption, table in sheets:
+    for name, spec, table in sheets:
         sheet = book.add_worksheet(name[:31])
         sheet.freeze_panes(1, 0)
-        _sheet(sheet, table, styles, head, caption)
+        _sheet(sheet, table, spec.sheet_rows, styles, head)
+        sheet.write_comment(0, 0, spec.caption)
     book.close()
     return out.getvalue()
 
 
-def _sheet(sheet: Any, table: pa.Table, styles: Mapping[str, Any], head: Any, caption: str) -> None:
-    shown = table.slice(0, SHEET_ROWS)
-    for at, name in enumerate(table.column_names):
+def _sheet(sheet: Any, table: pa.Table, most: int, styles: Mapping[str, Any], head: Any) -> None:
+    shown = table.slice(0, most)
+    columns = [shown.column(at).to_pylist() for at in range(table.num_columns)]
+    formats = [styles.get(_style(field.name, field.type)) for field in table.schema]
+    for at, (name, values) in enumerate(zip(table.column_names, columns, strict=True)):
         sheet.write_string(0, at, name, head)
-        style = styles.get(_style(name, table.schema.field(at).type))
-        values = shown.column(at).to_pylist()
-        _column(sheet, at, values, style)
         widths = [len(name), *(len(str(value)) for value in values[:200] if value is not None)]
-        sheet.set_column(at, at, min(_WIDEST, max(widths) + 2), style)
-    if table.num_columns and shown.num_rows:
-        sheet.autofilter(0, 0, shown.num_rows, table.num_columns - 1)
-    sheet.write_comment(0, 0, caption)
-    if shown.num_rows < table.num_rows:
-        left = table.num_rows - shown.num_rows
+        sheet.set_column(at, at, min(_WIDEST, max(widths) + 2), formats[at])
+    # Row by row: the library then holds one row in memory.
+    for row, values in enumerate(zip(*columns, strict=True), 1):
+        for at, value in enumerate(values):
+            if value is not None:
+                _cell(sheet, row, at, value, formats[at])
+    if left := table.num_rows - shown.num_rows:
         sheet.write_string(shown.num_rows + 1, 0, f"and {left:,} more rows: see the CSV file")
+    if shown.num_rows:
+        sheet.autofilter(0, 0, shown.num_rows, table.num_columns - 1)
 
 
-def _column(sheet: Any, at: int, values: Sequence[Any], style: Any) -> None:
-    for row, value in enumerate(values, 1):
-        if value is None:
-            continue
-        if isinstance(value, bool):
-            sheet.write_boolean(row, at, value)
-        elif isinstance(value, Decimal | int | float):
-            sheet.write_number(row, at, float(value), style)
-        elif isinstance(value, datetime | date):
-            sheet.write_datetime(row, at, value, style)
-        else:
-            sheet.write_string(row, at, cut(plain(value), KEPT))
+def _cell(sheet: Any, row: int, at: int, value: Any, style: Any) -> None:
+    if isinstance(value, str):
+        sheet.write_string(row, at, cut(plain(value), KEPT))
+    elif isinstance(value, bool):
+        sheet.write_boolean(row, at, value)
+    elif isinstance(value, datetime | date):
+        sheet.write_datetime(row, at, value, style)
+    else:
+        sheet.write_number(row, at, float(value), style)
 
 
 def _style(name: str, kind: pa.DataType) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -19,8 +17,8 @@ from reports.page import Cell, Figure, Page
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
-def render(page: Page, drawn: Mapping[str, str], *, home: str = "") -> str:
-    """The HTML of a page; `drawn` has its charts (see drawing.draw), empty: none is shown.
+def render(page: Page, *, charts: bool = True, home: str = "") -> str:
+    """The HTML of a page, with its charts drawn or without them.
 
     `home` leads from this file to the report's folder: empty, or `../`.
     """
@@ -28,7 +26,7 @@ def render(page: Page, drawn: Mapping[str, str], *, home: str = "") -> str:
     found = _environment().get_template("page.html.j2").render(
         page=page, home=home, style=Markup(style), script=Markup(script),  # noqa: S704 - our files
         policy=_policy(style, script), cell=lambda c: _cell(c, home), name=_name,
-        picture=lambda figure: _picture(figure, drawn), drawn=bool(drawn),
+        picture=_picture, drawn=charts,
     )  # fmt: skip
     return found + "\n"
 
@@ -84,8 +82,6 @@ def _cell(cell: Cell, home: str) -> Markup:
     return text
 
 
-def _picture(figure: Figure, drawn: Mapping[str, str]) -> Any:
-    if not drawn:
-        return ""
-    svg = drawing.inline(drawn, figure.drawing, f"c-{figure.name}")
-    return Markup(svg)  # noqa: S704 - drawing.inline lets nothing but shapes and escaped text pass
+def _picture(figure: Figure) -> Markup:
+    svg = drawing.draw(figure.drawing, f"c-{figure.name}")
+    return Markup(svg)  # noqa: S704 - drawing.draw lets nothing but shapes and escaped text pass

@@ -82,10 +82,10 @@ def filled(name: str, values: Mapping[str, Value], team: str | None = None) -> e
     """
     query = _parsed(name).copy()
     for place in list(query.find_all(exp.Placeholder)):
-        place.replace(_literal(values[place.name]))
+        place.replace(literal(values[place.name]))
     if team is not None:
         column = next(c for c in query.selects if c.alias_or_name == "team")
-        query = query.where(exp.EQ(this=column.unalias().copy(), expression=_literal(team)))
+        query = query.where(exp.EQ(this=column.unalias().copy(), expression=literal(team)))
     return query
 
 
@@ -103,15 +103,41 @@ def read_listing(
     reader: Reader, query: exp.Select, *, first: int, first_of_team: int | None = None
 ) -> Listing:
     """The first rows of a SELECT and, where a number is given for it, of each team's part."""
-    bounded = _bounded(query, first, first_of_team)
-    rows = reader.query(bounded.sql("duckdb", comments=False), only=_tables(query)).to_pylist()
-    whole = _cut([row for row in rows if row["whole_at"] <= first], "whole", query)
-    teams: dict[str, list[Row]] = {}
+    cuts = {"whole": (first, "")}
     if first_of_team is not None:
-        for row in rows:
-            if row["team"] is not None and row["team_at"] <= first_of_team:
-                teams.setdefault(row["team"], []).append(row)
-    return Listing(whole, {team: _cut(own, "team", query) for team, own in teams.items()})
+        cuts["team"] = (first_of_team, "partition by team")
+    summed = _summed(query)
+    found = reader.query(_bounded(query, summed, cuts), only=_tables(query))
+    rows = found.select(query.named_selects).to_pylist()
+    whole = [at for at, place in enumerate(found.column("whole_at").to_pylist()) if place <= first]
+    teams: dict[str, list[int]] = {}
+    if first_of_team is not None:
+        for at, place in enumerate(found.column("team_at").to_pylist()):
+            if rows[at]["team"] is not None and place <= first_of_team:
+                teams.setdefault(rows[at]["team"], []).append(at)
+    # All rows of a cut carry its sums: they are read once for each.
+    heads = found.take(pa.array([members[0] for members in teams.values()], pa.int64()))
+    own = zip(_sums(heads, "team", summed), teams.items(), strict=True) if teams else []
+    return Listing(
+        Cut([rows[at] for at in whole], *_sums(found.take(whole[:1]), "whole", summed)[0])
+        if whole else Cut(),
+        {team: Cut([rows[at] for at in members], *sums) for sums, (team, members) in own},
+    )  # fmt: skip
+
+
+def _sums(
+    heads: pa.Table, cut: str, summed: Iterable[str]
+) -> list[tuple[int, dict[str, Decimal], dict[str, Decimal]]]:
+    """The number of rows, the totals and the rests of each cut, by a row of it."""
+    columns = [f"{cut}_{which}_{name}" for which in ("total", "rest") for name in summed]
+    return [
+        (
+            row[f"{cut}_count"],
+            {name: row[f"{cut}_total_{name}"] or Decimal(0) for name in summed},
+            {name: row[f"{cut}_rest_{name}"] or Decimal(0) for name in summed},
+        )
+        for row in heads.select([f"{cut}_count", *columns]).to_pylist()
+    ]
 
 
 @cache
@@ -119,7 +145,7 @@ def _parsed(name: str) -> exp.Select:
     return sqlglot.parse_one(question(name), read="duckdb", into=exp.Select)
 
 
-def _literal(value: Value) -> exp.Expr:
+def literal(value: Value) -> exp.Expr:
     """The value as SQL; characters that would not survive being shown are given by number."""
     if value is None:
         return exp.Null()
@@ -141,31 +167,33 @@ def _tables(query: exp.Select) -> list[str]:
     return sorted({table.name for table in query.find_all(exp.Table)} - ctes)
 
 
-def _bounded(query: exp.Select, first: int, first_of_team: int | None) -> exp.Select:
-    """The SELECT's rows with their place, and what all rows and the hidden ones add up to."""
+def _bounded(
+    query: exp.Select, summed: Mapping[str, str], cuts: Mapping[str, tuple[int, str]]
+) -> str:
+    """The SELECT's rows with their place, and what all rows and the hidden ones add up to.
+
+    It holds no value but the numbers of rows: those of the inner SELECT are in it already.
+    """
     inner = query.copy()
-    order = inner.args["order"]
+    order = inner.args["order"].sql("duckdb")
     inner.set("order", None)
-    cuts = {"whole": (first, "")}
-    if first_of_team is not None:
-        cuts["team"] = (first_of_team, "partition by team ")
-    ranked = exp.select("*", *(
-        f"row_number() over ({part}{order.sql('duckdb')}) as {name}_at"
-        for name, (_, part) in cuts.items()
-    )).from_(inner.subquery("listed"))  # fmt: skip
+    places = (f"row_number() over ({part} {order}) as {cut}_at" for cut, (_, part) in cuts.items())
     sums = []
-    for name, (bound, part) in cuts.items():
-        over = f"over ({part.strip()})"
-        sums.append(f"count(*) {over} as {name}_count")
-        for column, kind in _summed(query).items():
-            hidden = f'case when {name}_at > {bound} then "{column}" end'
+    for cut, (bound, part) in cuts.items():
+        sums.append(f"count(*) over ({part}) as {cut}_count")
+        for column, kind in summed.items():
+            hidden = f'case when {cut}_at > {bound} then "{column}" end'
             sums += [
-                f'cast(sum("{column}") {over} as {kind}) as "{name}_total_{column}"',
-                f'cast(sum({hidden}) {over} as {kind}) as "{name}_rest_{column}"',
+                f'cast(sum("{column}") over ({part}) as {kind}) as "{cut}_total_{column}"',
+                f'cast(sum({hidden}) over ({part}) as {kind}) as "{cut}_rest_{column}"',
             ]
-    shown = " or ".join(f"{name}_at <= {bound}" for name, (bound, _) in cuts.items())
-    totals = exp.select("*", *sums).from_(ranked.subquery("ranked"))
-    return exp.select("*").from_(totals.subquery("totals")).where(shown).order_by("whole_at")
+    shown = " or ".join(f"{cut}_at <= {bound}" for cut, (bound, _) in cuts.items())
+    return (
+        f"with listed as ({plain_sql(inner)}), "  # noqa: S608 - see above
+        f"ranked as (select *, {', '.join(places)} from listed), "
+        f"totals as (select *, {', '.join(sums)} from ranked) "
+        f"select * from totals where {shown} order by whole_at"
+    )
 
 
 def _summed(query: exp.Select) -> dict[str, str]:
@@ -176,15 +204,3 @@ def _summed(query: exp.Select) -> dict[str, str]:
         for end, kind in _SUMMED.items()
         if name.endswith(end)
     }
-
-
-def _cut(rows: list[Row], name: str, query: exp.Select) -> Cut:
-    if not rows:
-        return Cut()
-    sums = {
-        which: {c: rows[0][f"{name}_{which}_{c}"] or Decimal(0) for c in _summed(query)}
-        for which in ("total", "rest")
-    }
-    columns = query.named_selects
-    own = [{column: row[column] for column in columns} for row in rows]
-    return Cut(own, rows[0][f"{name}_count"], sums["total"], sums["rest"])

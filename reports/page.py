@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reports.charts import Drawing
-from reports.listing import Row
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Figure:
     legend: Sequence[tuple[str, str]] = ()
     half: bool = False
     shaped: bool = False
-    about: Row | None = None
+    about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ Lengths of bars are floats for drawing only; every number that can be read stand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from reports import charts
 from reports.amounts import HOUR_NS, SECOND_NS, amount, factor, milliseconds, percent
+from reports.charts import Drawing
 from reports.data import Data
 from reports.listing import Row
 from reports.names import cut, plain
@@ -18,7 +18,9 @@ from reports.page import Figure
 from reports.tables import gpu, job_name
 from reports.words import CLASSES, COMPUTE_PARTS, RUNGS, STEP_PARTS
 
-TEAMS, LADDER_ROWS, KERNELS, SPLIT_TEAMS = 16, 24, 10, 10
+TEAMS, KERNELS, SPLIT_TEAMS = 16, 10, 10
+#: Lines of the ladder's picture, on the month's page and on a team's.
+LADDER_ROWS, TEAM_LADDER_ROWS = 24, 8
 _SHAPES = dict(zip(RUNGS, "●■▲◆▼✚", strict=True))
 
 
@@ -42,13 +44,15 @@ def waterfall(data: Data, team: str | None) -> Figure:
     rows.append(_fall("useful", Decimal(0), left, "useful"))
     whose = "the month" if team is None else "the team"
     described = "; ".join(f"{row['label']} {row['text']} USD" for row in rows)
-    drawing = charts.waterfall(rows, f"From the bill of {whose} down to what was useful", described)
+    drawing = Drawing(
+        "waterfall", rows, f"From the bill of {whose} down to what was useful", described
+    )
     return Figure("waterfall", drawing, "From billed to useful, in effective USD")
 
 
 def _fall(label: str, start: Decimal, end: Decimal, key: str) -> dict[str, Any]:
     return {"label": label, "start": float(start), "end": float(end), "key": key,
-            "text": amount(abs(end - start))}  # fmt: skip
+            "edge": float(max(start, end)), "text": amount(abs(end - start))}  # fmt: skip
 
 
 def team_bars(data: Data) -> Figure | None:
@@ -65,8 +69,7 @@ def team_bars(data: Data) -> Figure | None:
             cells = [money.classes[t, name][0] for t in teams if (t, name) in money.classes]
             if cells and (value := sum(cells, Decimal(0))) > 0:
                 rows.append({"label": label, "key": name, "at": at, "value": float(value)})
-    drawing = charts.team_bars(
-        rows, "Effective cost per team, by class",
+    drawing = Drawing("team_bars", rows, "Effective cost per team, by class",
         "; ".join(f"{label}: {amount(sum((money.usd[t] for t in teams), Decimal(0)))} USD"
                   for label, teams in groups.items()),
     )  # fmt: skip
@@ -77,9 +80,10 @@ def ladder(data: Data, team: str | None) -> Figure | None:
     """GPU-Util and what the GPU did, a line per job; a rank of its own where ranks differ."""
     rows: list[dict[str, Any]] = []
     told: list[str] = []
+    most = LADDER_ROWS if team is None else TEAM_LADDER_ROWS
     for row in data.cut("ladder", team).rows:
         values = {key: row[key] for key in RUNGS if row[key] is not None}
-        if not values or len(told) >= LADDER_ROWS:
+        if not values or len(told) >= most:
             continue
         label = cut(plain(f"{job_name(row)} {row['job_name'] or ''}".strip()), 30)
         if row["rank"] is not None:
@@ -91,7 +95,7 @@ def ladder(data: Data, team: str | None) -> Figure | None:
         ))  # fmt: skip
     if not rows:
         return None
-    drawing = charts.ladder(rows, "GPU-Util against what the GPU did, per job", "; ".join(told))
+    drawing = Drawing("ladder", rows, "GPU-Util against what the GPU did, per job", "; ".join(told))
     legend = [(f"{_SHAPES[key]} {name}", key) for key, (name, _) in RUNGS.items()]
     return Figure("ladder", drawing, "The ladder: the longest holds first", legend, shaped=True)
 
@@ -115,15 +119,18 @@ def stragglers(data: Data, team: str | None, most: int) -> list[Figure]:
             f"{late['rank']} on {gpu(plain(late['gpu_uuid']))}; its own work takes "
             f"{factor(late['slowdown_ratio'])} times theirs"
         )
-        drawing = charts.rank_bars(
-            rows, f"Ranks of job {job}: a mean traced step", f"{cause}. {_described(own)}"
+        drawing = Drawing(
+            "rank_bars",
+            rows,
+            f"Ranks of job {job}: a mean traced step",
+            f"{cause}. {_described(own)}",
         )
         caption = f"{cut(job, 60)}{_unfit(own)}. {cause}."
         found.append(Figure(name, drawing, caption, about=late))
     return found
 
 
-def _firsts(figures: Sequence[Figure]) -> list[Row]:
+def _firsts(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
     return [figure.about for figure in figures if figure.about is not None]
 
 
@@ -141,14 +148,17 @@ def steps(data: Data, team: str | None, most: int) -> list[Figure]:
         title = cut(plain(f"{job_name(own[0])} {own[0]['job_name'] or ''}".strip()), 60)
         rows = [{**part, "normal": normal} for part in _over_ranks(own)]
         ends = f"the job's normal step takes {normal:,.1f} ms" if normal else "no normal step known"
-        drawing = charts.traced_steps(
-            rows, f"Traced steps of {title}, by part", f"{ends}{_unfit(own)}. {_described(own)}"
+        drawing = Drawing(
+            "traced_steps",
+            rows,
+            f"Traced steps of {title}, by part",
+            f"{ends}{_unfit(own)}. {_described(own)}",
         )
         caption = f"{title}{_unfit(own)}: traced steps" + (
             ", mean over ranks" if len({row["gpu_uuid"] for row in own}) > 1 else ""
         ) + (f"; dashed: the normal step, {normal:,.1f} ms" if normal else "")  # fmt: skip
         found.append(Figure(f"steps-{number}", drawing, caption, half=True))
-        if len(times := logged.get(job, [])) > 1:
+        if team is None and len(times := logged.get(job, [])) > 1:
             found.append(_logged(f"logged-{number}", title, times))
     return found
 
@@ -157,18 +167,17 @@ def _logged(name: str, title: str, times: Sequence[Row]) -> Figure:
     rows = [{"step": row["first_step"], "ms": row["step_ns"] / 1e6} for row in times]
     longest, shortest = max(r["ms"] for r in rows), min(r["ms"] for r in rows)
     number = sum(row["step_count"] for row in times)
-    drawing = charts.logged_steps(
-        rows, f"Step time of {title} over the job",
+    drawing = Drawing("logged_steps", rows, f"Step time of {title} over the job",
         f"{number:,} steps, between {shortest:,.1f} and {longest:,.1f} ms",
     )  # fmt: skip
     return Figure(name, drawing, f"{title}: all {number:,} logged steps", half=True)
 
 
-def kernels(data: Data, team: str | None) -> Figure | None:
+def kernels(data: Data) -> Figure | None:
     """The dearest kernels: their own time's cost, and what they carry of the job's other time."""
     rows: list[dict[str, Any]] = []
     told: list[str] = []
-    for row in data.cut("kernels_all" if team is None else "kernels", team).rows[:KERNELS]:
+    for row in data.cut("kernels_all").rows[:KERNELS]:
         name = cut(plain(row["kernel_family"] or "–"), 30)
         label = f"{len(told) + 1}. {cut(plain(row['op'] or row['bucket'] or ''), 22)} {name}"
         direct, loaded = row["direct_usd"], row["loaded_usd"]
@@ -179,7 +188,9 @@ def kernels(data: Data, team: str | None) -> Figure | None:
         told.append(label)
     if not any(row["value"] for row in rows):
         return None
-    drawing = charts.kernel_bars(rows, "The dearest kernels, direct and loaded", "; ".join(told))
+    drawing = Drawing(
+        "kernel_bars", rows, "The dearest kernels, direct and loaded", "; ".join(told)
+    )
     legend = [("direct", "direct"), ("carried: its part of the job's other time", "carried")]
     return Figure("kernels", drawing, "The dearest kernels, in billed USD", legend)
 
@@ -198,15 +209,14 @@ def split(data: Data) -> Figure | None:
     ]  # fmt: skip
     if not any(row["value"] for row in rows):
         return None
-    drawing = charts.split_bars(
-        rows, "What compute time was for, per team",
+    drawing = Drawing("split_bars", rows, "What compute time was for, per team",
         "; ".join(f"{row['label']}: {row['key']} {row['value']:,.4f} GPU-h" for row in rows),
     )  # fmt: skip
     return Figure("split", drawing, "Compute time per team, by what it was for",
                   key(COMPUTE_PARTS))  # fmt: skip
 
 
-def _job(row: Row) -> tuple[str, str, int]:
+def _job(row: Mapping[str, Any]) -> tuple[str, str, int]:
     return row["cluster"], row["job_id"], row["attempt"]
 
 

@@ -16,8 +16,8 @@ from reports.tables import build, summed
 
 #: Rows of buckets that the month's page shows.
 WASTE_ROWS = 300
-MONTH_STRAGGLERS, TEAM_STRAGGLERS = 6, 2
-MONTH_STEPS, TEAM_STEPS = 8, 2
+MONTH_STRAGGLERS, TEAM_STRAGGLERS = 6, 1
+MONTH_STEPS, TEAM_STEPS = 8, 1
 
 
 def bill(data: Data) -> Section:
@@ -130,7 +130,7 @@ def kernels(data: Data, team: str | None) -> Section:
         "kernels", "Kernels",
         ["Direct is the billed cost of a kernel's own time; loaded adds its part of the job's "
          "other time, so that loaded kernels sum to what the job cost."],
-        [f for f in [pictures.kernels(data, team)] if f],
+        [f for f in [pictures.kernels(data) if team is None else None] if f],
         tables,
     )  # fmt: skip
 

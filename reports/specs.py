@@ -31,6 +31,7 @@ class Spec:
     """A table: the published table behind it, its caption, columns, bounds and evidence.
 
     `first` rows stand on the month's page, `first_of_team` on a team's; None: not cut by team.
+    `sheet_rows` are in the workbook; the CSV file has all.
     """
 
     mart: str
@@ -40,6 +41,7 @@ class Spec:
     first_of_team: int | None = 15
     evidence: str = ""
     empty: str = "Nothing was found."
+    sheet_rows: int = 5000
 
 
 _JOB = Col("job", "job_id", "job")
@@ -158,7 +160,8 @@ SPECS: dict[str, Spec] = {
             Col("GPU-time", "total_ns", "seconds"),
             Col("with readings", "observed_ns", "seconds"),
         ),
-        first=40, first_of_team=30, evidence="How far each counter was read: telemetry_coverage.",
+        first=40, first_of_team=30, sheet_rows=1000,
+        evidence="How far each counter was read: telemetry_coverage.",
         empty="Nothing was read of what the jobs' GPUs did.",
     ),
     "stragglers": Spec(
@@ -184,7 +187,8 @@ SPECS: dict[str, Spec] = {
             *_PARTS, Col("unfit", "unfit", "flag",
                 meaning="traced steps do not fit the others: wide bounds"),
         ),
-        first=40, first_of_team=24, evidence="The traces: trace_file.", empty="No traced step.",
+        first=40, first_of_team=24, sheet_rows=1000, evidence="The traces: trace_file.",
+        empty="No traced step.",
     ),
     "kernels_all": Spec(
         "kernel_cost", "Kernels over all jobs, the dearest first",
@@ -219,7 +223,8 @@ SPECS: dict[str, Spec] = {
             Col("achieved", "achieved_ratio", "percent",
                 meaning="time that the roofline allows over time taken"),
         ),
-        first=15, first_of_team=20, evidence="The traces: trace_file, trace_kernel.",
+        first=15, first_of_team=20, sheet_rows=1000,
+        evidence="The traces: trace_file, trace_kernel.",
         empty="No job's cost could be put on kernels.",
     ),
     "split_all": Spec(
@@ -312,7 +317,8 @@ SPECS: dict[str, Spec] = {
             Col("source", "source"), Col("rows", "source_rows", "count"),
             Col("files", "source_file_count", "count"),
         ),
-        first=30, first_of_team=100, evidence="Each thing with its file: waste_evidence_item.",
+        first=30, first_of_team=100, sheet_rows=1000,
+        evidence="Each thing with its file: waste_evidence_item.",
     ),
     "rules": Spec(
         "waste_evidence", "The rules that decided the buckets",
@@ -339,7 +345,9 @@ SPECS: dict[str, Spec] = {
         first=10, first_of_team=None, empty="Everything that was seen is billed.",
     ),
     "unread": Spec("reject", "Records of bills that could not be read", (), first_of_team=None),
-    "steps": Spec("step_breakdown", "Traced steps", (), first=4000, first_of_team=600),
+    "steps": Spec(
+        "step_breakdown", "Traced steps", (), first=4000, first_of_team=600, sheet_rows=1000
+    ),
     "step_times": Spec("train_step", "Logged steps", (), first=640, first_of_team=160),
 }  # fmt: skip
 

@@ -82,8 +82,7 @@ def _head(col: Col) -> Head:
 
 
 def _origin(data: Data, name: str, team: str | None, spec: Spec, file: str) -> Origin:
-    sql = data.query(name, team).sql("duckdb", pretty=True, comments=False)
-    return Origin(spec.mart, sql, spec.evidence, file)
+    return Origin(spec.mart, data.sql(name, team), spec.evidence, file)
 
 
 def _sum_row(columns: Sequence[Col], sums: Mapping[str, Decimal | None]) -> list[Cell]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import date
 
-from reports import drawing, exports, html, pages
+from reports import exports, html, pages
 from reports.data import Data
 from reports.folder import Target
 from reports.listing import Reader
@@ -12,6 +13,7 @@ from reports.names import file_name
 from reports.page import Page
 from reports.specs import SPECS
 from reports.summary import summary
+from reports.workers import workers
 from warehouse.errors import ConfigError
 
 _PIP = "pip install 'plumbline[report]'"
@@ -32,18 +34,21 @@ def write_report(
     data = Data(reader, month, previous)
     if team is not None:
         require_team(data, team)
-    made = _pages(data, team)
-    figures = [f for page in made.values() for section in page.sections for f in section.figures]
-    drawn = {} if plain else drawing.draw(figure.drawing for figure in figures)
-    for path, page in made.items():
-        text = html.render(page, drawn, home="../" if "/" in path else "")
-        target.put(path, text.encode("utf-8"))
-    tables = {name: data.everything(name, team) for name in data.files(team)}
-    for name, table in tables.items():
-        target.put(f"csv/{name}.csv", exports.to_csv(table))
-    if not plain:
-        sheets = [(name, SPECS[name].caption, table) for name, table in tables.items()]
-        target.put(f"plumbline-{month:%Y-%m}.xlsx", exports.to_xlsx(sheets, month=month))
+    teams = [] if team is not None else data.money.teams
+    with workers(0 if plain else len(teams)) as pool:
+        # Each page is drawn and rendered while the next is put together, and the files are written.
+        texts = {
+            path: pool.submit(html.render, page, charts=not plain, home=home)
+            for path, page, home in _pages(data, team, teams)
+        }
+        tables = {name: data.everything(name, team) for name in data.files(team)}
+        for name, table in tables.items():
+            target.put(f"csv/{name}.csv", exports.to_csv(table))
+        if not plain:
+            sheets = ((name, SPECS[name], table) for name, table in tables.items())
+            target.put(f"plumbline-{month:%Y-%m}.xlsx", exports.to_xlsx(sheets, month=month))
+        for path, text in texts.items():
+            target.put(path, text.result().encode("utf-8"))
     target.put("summary.txt", summary(data, team).encode("utf-8"))
     return data
 
@@ -69,11 +74,11 @@ def require_packages() -> None:
         )
 
 
-def _pages(data: Data, team: str | None) -> dict[str, Page]:
+def _pages(data: Data, team: str | None, teams: Sequence[str]) -> Iterator[tuple[str, Page, str]]:
+    """Each page with its path, and the way from there to the report's folder."""
     if team is not None:
-        return {"index.html": pages.team_page(data, team)}
-    return {
-        "index.html": pages.month_page(data),
-        **{f"teams/{file_name(name)}.html": pages.team_page(data, name)
-           for name in data.money.teams},
-    }  # fmt: skip
+        yield "index.html", pages.team_page(data, team), ""
+        return
+    yield "index.html", pages.month_page(data), ""
+    for name in teams:
+        yield f"teams/{file_name(name)}.html", pages.team_page(data, name), "../"

@@ -36,6 +36,19 @@ class Marts:
         pq.write_table(pa.Table.from_pylist(full, schema=loose), path)
         self.files.setdefault(name, []).append(str(path))
 
+    def put_table(self, name: str, table: pa.Table) -> None:
+        """Publish a whole table; columns that it lacks are null."""
+        schema = self.contracts[name].schema
+        columns = [
+            table.column(field.name).cast(field.type) if field.name in table.column_names
+            else pa.nulls(table.num_rows, field.type)
+            for field in schema
+        ]  # fmt: skip
+        loose = pa.schema([pa.field(f.name, f.type) for f in schema])
+        path = self.folder / f"{name}.parquet"
+        pq.write_table(pa.Table.from_arrays(columns, schema=loose), path)
+        self.files[name] = [str(path)]
+
     def query(self, sql: str, *, only: Iterable[str] | None = None) -> pa.Table:
         """Run a SELECT."""
         names = list(self.contracts if only is None else only)

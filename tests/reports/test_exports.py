@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from reports import exports, names
+from reports.specs import Spec
 from tests.reports.test_page import EVIL
 
 NOVEMBER = date(2026, 11, 1)
@@ -39,8 +40,9 @@ def test_csv_is_exact_and_harmless() -> None:
     assert rows[-1] == ["", "", "9007199254740993", "0.5", "", "2026-11-03T04:05:06.000000Z"]
 
 
-def book(table: pa.Table) -> bytes:
-    return exports.to_xlsx([("waste", "A caption", table)], month=NOVEMBER)
+def book(table: pa.Table, most: int = 5000) -> bytes:
+    spec = Spec("waste_team_month", "A caption", (), sheet_rows=most)
+    return exports.to_xlsx([("waste", spec, table)], month=NOVEMBER)
 
 
 def test_xlsx_has_text_for_names_and_numbers_for_numbers() -> None:
@@ -73,9 +75,8 @@ def test_equal_tables_give_equal_bytes() -> None:
     assert book(TABLE) == book(TABLE)
 
 
-def test_a_long_sheet_says_how_much_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "SHEET_ROWS", 3)
-    sheet = openpyxl.load_workbook(io.BytesIO(book(TABLE)))["waste"]
+def test_a_long_sheet_says_how_much_is_left() -> None:
+    sheet = openpyxl.load_workbook(io.BytesIO(book(TABLE, most=3)))["waste"]
     assert sheet.max_row == 5
     assert sheet["A5"].value == f"and {len(EVIL) - 2} more rows: see the CSV file"
 
