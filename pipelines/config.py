@@ -16,6 +16,7 @@ from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError
 
 FILE_NAME = "plumbline.toml"
+_WAREHOUSE = {"root", "memory_limit", "threads", "first_day", "reports"}
 _RESERVED = {"kind", "name", "files", "cluster", "covers"}
 
 #: Settings as people write them: the run_setting column that each fills, and its factor.
@@ -53,8 +54,8 @@ class Source:
 class Config:
     """A whole configuration. `folder` is where relative paths start, `root` the warehouse.
 
-    `first_day` is where the scheduler's partitions begin, None where the configuration leaves it
-    to what has landed.
+    `first_day` is where the scheduler's months begin, None where the configuration leaves it to
+    what has landed. `reports` is the folder of the scheduler's reports, None is one below `root`.
     """
 
     path: Path
@@ -66,6 +67,7 @@ class Config:
     memory_limit: str = "3GB"
     threads: int | None = None
     first_day: date | None = None
+    reports: Path | None = None
 
     def files(self, source: Source) -> list[SourceFile]:
         """The files of a source that are there now, sorted by name."""
@@ -117,7 +119,7 @@ def load_config(path: Path) -> Config:
     known = {"warehouse", "settings", "source", "policy"}
     _only(raw, known, str(path), "table")
     warehouse = _table(raw, "warehouse", path)
-    _only(warehouse, {"root", "memory_limit", "threads", "first_day"}, f"{path} [warehouse]", "key")
+    _only(warehouse, _WAREHOUSE, f"{path} [warehouse]", "key")
     if not isinstance(warehouse.get("root"), str):
         raise ConfigError(f'{path}: write `root = "FOLDER"` under [warehouse].')
     folder = path.resolve().parent
@@ -129,6 +131,9 @@ def load_config(path: Path) -> Config:
     memory_limit = _text(
         warehouse.get("memory_limit", "3GB"), f"{path} [warehouse]", "memory_limit", "3GB"
     )
+    reports = warehouse.get("reports")
+    if reports is not None:
+        reports = _text(reports, f"{path} [warehouse]", "reports", "reports")
     return Config(
         path=path.resolve(),
         folder=folder,
@@ -139,6 +144,7 @@ def load_config(path: Path) -> Config:
         memory_limit=memory_limit,
         threads=_threads(warehouse.get("threads"), path),
         first_day=_day(warehouse.get("first_day"), path),
+        reports=None if reports is None else (folder / reports).resolve(),
     )
 
 

@@ -14,6 +14,7 @@ from pipelines.orchestration.deployment import Deployment, config_path, first_da
 from pipelines.orchestration.landing_assets import landing_assets
 from pipelines.orchestration.model_assets import model_assets, seed_specs
 from pipelines.orchestration.partitions import calendar
+from pipelines.orchestration.report_assets import report_assets
 from warehouse.shipped import graph
 
 
@@ -26,7 +27,12 @@ def assemble(config: str, *, start: date | None = None, end: date | None = None)
     days = calendar(start or first_day(config), end=end)
     job = jobs.month_job(models, days)
     return dg.Definitions(
-        assets=[landing_assets(models, days), model_assets(models, days), *seed_specs(models)],
+        assets=[
+            landing_assets(models, days),
+            model_assets(models, days),
+            report_assets(models, days),
+            *seed_specs(models),
+        ],
         jobs=[job],
         schedules=[schedules.nightly(job, days), schedules.month_close(job, days)],
         sensors=[

@@ -8,6 +8,7 @@ import dagster as dg
 
 from pipelines.orchestration import model_assets
 from pipelines.orchestration.partitions import Calendar
+from pipelines.orchestration.report_assets import REPORT
 from warehouse.contracts import LANDING
 from warehouse.models import Graph
 
@@ -23,8 +24,9 @@ def month_job(models: Graph, calendar: Calendar) -> dg.UnresolvedAssetJobDefinit
     built = [spec.key.to_user_string() for spec in model_assets.model_specs(models, calendar)]
     return dg.define_asset_job(
         JOB,
-        selection=dg.AssetSelection.assets(*landing, *built),
-        description="Read what is new, divide the bill, check the sums, publish: `plumbline run`.",
+        selection=dg.AssetSelection.assets(*landing, *built, REPORT),
+        description="Read what is new, divide the bill, check the sums and publish, as "
+        "`plumbline run` does; then write the month's report.",
     )
 
 

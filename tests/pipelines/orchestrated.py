@@ -24,31 +24,29 @@ shipped = functools.cache(graph)
 QUIET = {"python_logs": {"python_log_level": "ERROR"}}
 
 
-def definitions(config: Path | str, *more: dg.AssetsDefinition) -> dg.Definitions:
-    """The definitions from September to November 2026, with more assets downstream."""
+def definitions(config: Path | str) -> dg.Definitions:
+    """The definitions from September to November 2026."""
     parsed = pipelines.definitions.graph
     try:
         pipelines.definitions.graph = shipped
-        found = assemble(str(config), start=START, end=END)
+        return assemble(str(config), start=START, end=END)
     finally:
         pipelines.definitions.graph = parsed
-    return dg.Definitions.merge(found, dg.Definitions(assets=more)) if more else found
 
 
 def run_months(
     config: Path | str,
     first: str,
     last: str,
-    *more: dg.AssetsDefinition,
+    *,
     only: Sequence[str] = (),
     touched: bool = False,
 ) -> dg.ExecuteInProcessResult:
-    """Run the month job, or `only` some of its assets, over a range, with more assets after it."""
-    found = definitions(config, *more)
+    """Run the month job, or `only` some of its assets, over a range of months."""
+    found = definitions(config)
     job = found.resolve_job_def(jobs.JOB)
-    if more or only:
-        keys = [dg.AssetKey(name) for name in only] or [*job.asset_layer.executable_asset_keys]
-        chosen = dg.AssetSelection.assets(*keys, *(asset.key for asset in more))
+    if only:
+        chosen = dg.AssetSelection.assets(*only)
         part = dg.Definitions(jobs=[dg.define_asset_job("part", chosen)])
         job = dg.Definitions.merge(found, part).resolve_job_def("part")
     with dg.DagsterInstance.ephemeral(settings=QUIET) as instance:

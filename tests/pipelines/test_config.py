@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -78,14 +79,21 @@ def test_a_kind_that_is_no_text(tmp_path: Path) -> None:
         load_config(path)
 
 
+@pytest.mark.parametrize("value", ["5", '"2026-11-01"', "2026-11-01T00:00:00Z", "true"])
+def test_a_first_day_that_is_no_day(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ConfigError, match=r"first_day is .*; write a day without quotes"):
+        load(tmp_path, warehouse=f"first_day = {value}")
+
+
 def test_what_is_good_is_taken(tmp_path: Path) -> None:
     config = load(
         tmp_path,
         settings='idle_after_s = 1e9\nmfu_dtype = "fp8"\nenergy_usd_per_kwh = 0.36',
-        warehouse='threads = 2\nmemory_limit = "1GB"',
+        warehouse='threads = 2\nmemory_limit = "1GB"\nfirst_day = 2026-11-01\nreports = "r"',
         source='name = "aws"\ncluster = "c1"\nfiles = ["bill/*.csv"]',
     )
     assert (config.threads, config.memory_limit) == (2, "1GB")
+    assert (config.first_day, config.reports) == (date(2026, 11, 1), tmp_path / "r")
     assert config.settings["idle_after_ns"] == 10**18
     assert config.settings["mfu_dtype"] == "fp8"
     assert (config.sources[0].name, config.sources[0].cluster) == ("aws", "c1")

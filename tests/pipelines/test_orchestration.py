@@ -25,20 +25,16 @@ TWICE = [{}, {"JobIDRaw": "8", "JobID": "8"}]  # two jobs on both GPUs at the sa
 
 
 def tables(root: Path) -> dict[str, bytes]:
-    """All published bytes but the catalog's, which holds the paths of its own warehouse."""
-    return {name: data for name, data in snapshot(root).items() if not name.endswith(".duckdb")}
-
-
-@dg.asset(deps=["showback_team_month"])
-def after() -> None:
-    """What comes after the published tables, such as a report."""
+    """The bytes of all tables; the catalog holds the paths of its own warehouse."""
+    kept = ("landing/", "mart/", "manifest.json")
+    return {name: data for name, data in snapshot(root).items() if name.startswith(kept)}
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dg.ExecuteInProcessResult]:
     """A cluster with two billed months, run by the scheduler over ninety days."""
     config = cluster(tmp_path_factory.mktemp("ran"), lines=LINES, jobs=[{}, {"Start": "soon"}])
-    return config, run_months(config, "2026-09-01", "2026-11-01", after)
+    return config, run_months(config, "2026-09-01", "2026-11-01")
 
 
 def test_a_range_gives_the_bytes_of_the_command(
@@ -82,6 +78,17 @@ def test_materialisations_say_rows_bytes_files_and_window(
     assert found["reject", None]["dagster/row_count"] == 1
 
 
+def test_each_published_month_has_its_report(ran: tuple[Path, dg.ExecuteInProcessResult]) -> None:
+    config, result = ran
+    found = materialized(result)
+    assert found["report", "2026-09-01"] == {"state": "this month is not published"}
+    folder = config.parent / "out" / "reports"
+    assert sorted(path.name for path in folder.iterdir()) == ["2026-10", "2026-11"]
+    november = found["report", "2026-11-01"]
+    assert november["path"] == str(folder / "2026-11" / "index.html")
+    assert november["files"] == sum(p.is_file() for p in (folder / "2026-11").rglob("*"))
+
+
 def test_every_check_is_evaluated_and_warnings_warn(
     ran: tuple[Path, dg.ExecuteInProcessResult],
 ) -> None:
@@ -116,16 +123,17 @@ def test_a_second_run_builds_nothing_and_still_knows(
 def test_a_blocking_check_stops_all_that_comes_after_it(
     ran: tuple[Path, dg.ExecuteInProcessResult], tmp_path: Path
 ) -> None:
-    assert ("after", None) in materialized(ran[1])
+    assert materialized(ran[1])["report", "2026-11-01"]["files"]
     config = cluster(tmp_path)
     run(load_config(config), progress=quiet)
     before = Published(tmp_path / "out").rows("select * from allocation order by all")
     marts = {k: v for k, v in tables(tmp_path / "out").items() if k.startswith("mart/")}
     cluster(tmp_path, jobs=TWICE)
-    only = ("job_attempt", "stg_job_attempt", "int_hold", "showback_team_month")
-    result = run_months(config, "2026-11-01", "2026-11-01", after, only=only)
+    only = ("job_attempt", "stg_job_attempt", "int_hold", "showback_team_month", "report")
+    result = run_months(config, "2026-11-01", "2026-11-01", only=only)
     assert not result.success
     assert {name for name, _ in materialized(result)} == {"job_attempt"}
+    assert not (tmp_path / "out" / "reports").exists()
     assert [key for key, value in checked(result).items() if not value.passed] == [
         ("int_hold", "chk_one_job_per_gpu")
     ]
@@ -140,19 +148,17 @@ def test_a_blocking_check_stops_all_that_comes_after_it(
 def test_a_part_is_built_with_all_others_and_so_is_what_else_is_touched(tmp_path: Path) -> None:
     config = cluster(tmp_path, lines=LINES)
     only = ("team_map", "stg_team_map", "allocation")
-    alone = run_months(config, "2026-11-01", "2026-11-01", only=only)
-    assert alone.success
-    assert [*open_store(load_config(config)).units("mart")] == ["month=2026-11"]
-    found = materialized(alone)
-    # what was not chosen is recorded too: the bill by the months that it touches
-    assert {p for name, p in found if name == "bill_line"} == {"2026-10-01", "2026-11-01"}
-    assert {p for name, p in found if name in ("allocation", "int_state")} == {"2026-11-01"}
-    both = run_months(config, "2026-11-01", "2026-11-01", only=only, touched=True)
+    result = run_months(config, "2026-11-01", "2026-11-01", only=only, touched=True)
     assert [*open_store(load_config(config)).units("mart")] == ["month=2026-10", "month=2026-11"]
-    found = materialized(both)
-    assert {p for name, p in found if name == "allocation"} == {"2026-10-01", "2026-11-01"}
-    assert {p for name, p in found if name == "int_state"} == {"2026-10-01"}
-    assert {name for name, _ in checked(both)} == {"allocation", "stg_team_map"}
+    found = materialized(result)
+    # what was not chosen is recorded too
+    for name in ("allocation", "int_state", "bill_line"):
+        assert {p for n, p in found if n == name} == {"2026-10-01", "2026-11-01"}
+    assert {name for name, _ in checked(result)} == {"allocation", "stg_team_map"}
+    # without `touched` a run leaves other months alone, as `plumbline run --month` does
+    cluster(tmp_path, lines=LINES, jobs=[{"Account": "sound"}])
+    again = run_months(config, "2026-09-01", "2026-09-01", only=("job_attempt", "stg_job_attempt"))
+    assert {name for name, _ in materialized(again)} == {"job_attempt"}
 
 
 def test_a_run_without_a_configuration_says_how_to_name_one() -> None:

@@ -13,12 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.config import load_config
+from pipelines.landing import land
 from pipelines.orchestration.deployment import Deployment
 from pipelines.orchestration.sensors import Cursor, Files, files_of, step
 from pipelines.orchestration.watch import results, thin_days
 from pipelines.published import Published
-from tests.pipelines.command import CONFIG, cluster, done
-from tests.pipelines.orchestrated import definitions
+from pipelines.run import publishing
+from tests.pipelines.command import CONFIG, cluster
+from tests.pipelines.orchestrated import definitions, shipped
+from tests.pipelines.published import quiet
 
 TRACES = '\n[[source]]\nkind = "kineto"\ncluster = "c1"\nfiles = ["traces/*.json"]\n'
 
@@ -218,8 +221,10 @@ def test_a_gpu_that_falls_silent_is_said(tmp_path: Path, root: Path) -> None:
     place = {"start": "2026-11-10T00:00:00Z", "end": "2026-11-11T03:00:00Z"}
     gpus = [place, {**place, "gpu_uuid": "GPU-b", "gpu_index": "1"}]
     config = cluster(tmp_path, gpus=gpus, config=CONFIG + COUNTERS)
-    done("run", config=config)
-    published, now = Published(load_config(config)), datetime(2026, 12, 1, tzinfo=UTC)
+    settings, now = load_config(config), datetime(2026, 12, 1, tzinfo=UTC)
+    with publishing(settings, shipped(), progress=quiet) as (store, transaction):
+        land(settings, store, transaction, progress=quiet)
+    published = Published(settings)
     for span in (None, (date(2026, 11, 1), date(2026, 11, 1))):
         found = {r.check_name: r for r in results(published, span, now=now)}["fresh"]
         assert not found.passed
