@@ -64,15 +64,15 @@ class Table:
 class Figure:
     """A chart, what it shows, and its key of colours (text, colour).
 
-    `half` ones stand side by side where there is room; `shaped` ones have marks in their key;
-    `about` is the row that a chart is the picture of.
+    `beside` stands at its side where there is room; `shaped` ones have marks in their key; `about`
+    is the row that a chart is the picture of.
     """
 
     name: str
     drawing: Drawing
     caption: str
     legend: Sequence[tuple[str, str]] = ()
-    half: bool = False
+    beside: Figure | None = None
     shaped: bool = False
     about: Mapping[str, Any] | None = None
 

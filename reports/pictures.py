@@ -35,7 +35,7 @@ def waterfall(data: Data, team: str | None) -> Figure:
         if billed != total:
             rows.append(_fall("commitments", billed, total, "bill"))
     else:
-        rows.append(_fall("all of it", Decimal(0), total, "bill"))
+        rows.append(_fall("team's part", Decimal(0), total, "bill"))
     left = total
     for name in ("unknown", "strict", "policy", "overhead", "step"):
         if name in classes:
@@ -47,7 +47,8 @@ def waterfall(data: Data, team: str | None) -> Figure:
     drawing = Drawing(
         "waterfall", rows, f"From the bill of {whose} down to what was useful", described
     )
-    return Figure("waterfall", drawing, "From billed to useful, in effective USD")
+    start = "billed" if team is None else "the team's part"
+    return Figure("waterfall", drawing, f"From {start} down to useful, in effective USD")
 
 
 def _fall(label: str, start: Decimal, end: Decimal, key: str) -> dict[str, Any]:
@@ -157,20 +158,23 @@ def steps(data: Data, team: str | None, most: int) -> list[Figure]:
         caption = f"{title}{_unfit(own)}: traced steps" + (
             ", mean over ranks" if len({row["gpu_uuid"] for row in own}) > 1 else ""
         ) + (f"; dashed: the normal step, {normal:,.1f} ms" if normal else "")  # fmt: skip
-        found.append(Figure(f"steps-{number}", drawing, caption, half=True))
+        beside = None
         if team is None and len(times := logged.get(job, [])) > 1:
-            found.append(_logged(f"logged-{number}", title, times))
+            beside = _logged(f"logged-{number}", times)
+        found.append(Figure(f"steps-{number}", drawing, caption, beside=beside))
     return found
 
 
-def _logged(name: str, title: str, times: Sequence[Row]) -> Figure:
+def _logged(name: str, times: Sequence[Row]) -> Figure:
     rows = [{"step": row["first_step"], "ms": row["step_ns"] / 1e6} for row in times]
     longest, shortest = max(r["ms"] for r in rows), min(r["ms"] for r in rows)
     number = sum(row["step_count"] for row in times)
-    drawing = Drawing("logged_steps", rows, f"Step time of {title} over the job",
+    job = plain(job_name(times[0]))
+    drawing = Drawing(
+        "logged_steps", rows, f"Step time of {job} over the job",
         f"{number:,} steps, between {shortest:,.1f} and {longest:,.1f} ms",
     )  # fmt: skip
-    return Figure(name, drawing, f"{title}: all {number:,} logged steps", half=True)
+    return Figure(name, drawing, f"All {number:,} logged steps")
 
 
 def kernels(data: Data) -> Figure | None:
@@ -261,7 +265,7 @@ def _described(rows: Sequence[Row]) -> str:
 
 
 def _unfit(rows: Sequence[Row]) -> str:
-    return " (unfit: traced steps do not fit the others)" if any(r["unfit"] for r in rows) else ""
+    return ", unfit" if any(row["unfit"] for row in rows) else ""
 
 
 def _seconds(value: int) -> str:

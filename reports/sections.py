@@ -112,8 +112,9 @@ def steps(data: Data, team: str | None) -> Section:
     most = MONTH_STEPS if team is None else TEAM_STEPS
     return Section(
         "steps", "Steps over time",
-        ["Left the traced steps, cut by what the GPU did; right all steps that the job logged. "
-         "Unfit says that the profiler changed what it measured: bounds are wide then."],
+        ["Traced steps, cut by what the GPU did"
+         + (", and beside them all steps that the job logged. " if team is None else ". ")
+         + "Unfit says that the profiler changed what it measured: bounds are wide then."],
         pictures.steps(data, team, most),
         [build(data, "rank_steps", team)],
         [(name.replace("_", " "), meaning) for name, meaning in words.STEP_PARTS.items()],
