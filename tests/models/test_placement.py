@@ -19,7 +19,7 @@ QUOTA = "bundle_id | place | quota_ns\n1 | n:0 | {}\n"
 #: A piece of a GPU that nobody holds, that is up, and about which nothing is known.
 DARK = {
     "gpu_uuid": "a", "bundle_id": "1", "hold_id": "0", "is_down": "false", "is_soft": "false",
-    "is_covered": "false", "is_seen": "false", "has_window": "false",
+    "is_covered": "false", "is_seen": "false", "has_maintenance": "false",
 }  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def test_placement_is_a_greedy_fill_by_turn_and_time(bundles: list[Any]) -> None
             piece = {
                 "gpu_uuid": gpu, "bundle_id": bundle, "start_ns": at, "end_ns": at + length,
                 "hold_id": 9 if held else 0, "is_down": down, "is_soft": soft,
-                "is_covered": covered, "is_seen": seen, "has_window": window,
+                "is_covered": covered, "is_seen": seen, "has_maintenance": window,
             }  # fmt: skip
             own.append(piece)
             at += length
@@ -170,7 +170,7 @@ def _turn(piece: dict[str, Any]) -> int:
         return 1
     if not piece["is_covered"] and not piece["is_down"]:
         return 2
-    if piece["has_window"]:
+    if piece["has_maintenance"]:
         return 3
     return 5 if piece["is_down"] or piece["is_soft"] else 4
 

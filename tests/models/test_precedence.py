@@ -13,7 +13,8 @@ from tests.models.harness import expect, failed_checks, filled, run_model
 FLAGS = (
     "is_down", "is_soft", "is_provider_fault", "is_maintenance", "is_boot", "is_covered", "is_seen",
     "is_never_touched", "has_log", "is_after_steps", "is_startup", "is_excess", "is_lost",
-    "is_lost_high", "is_save", "is_step", "has_window", "has_reserve", "is_exempt", "is_disputed",
+    "is_lost_high", "is_save", "is_step", "has_maintenance", "has_reserve", "is_exempt",
+    "is_disputed",
 )  # fmt: skip
 START, END = "10:00", "10:30"
 
@@ -128,14 +129,16 @@ def test_the_kind_of_an_unusable_time(flags: tuple[str, ...], sub: str | None) -
 
 #: A piece of each bucket, and which exceptions make it policy.
 POLICY: list[tuple[str, tuple[str, ...], int, int, set[str]]] = [
-    ("unusable", ("is_down",), 0, 0, {"has_window"}),
-    ("unallocated", ("is_covered",), 0, 0, {"has_window"}),
+    ("unusable", ("is_down",), 0, 0, {"has_maintenance", "has_reserve"}),
+    # A reserve is of what nobody holds.
+    ("unusable", ("is_down",), 1, 0, {"has_maintenance"}),
+    ("unallocated", ("is_covered",), 0, 0, {"has_maintenance", "has_reserve"}),
     ("not_observed", ("is_seen",), 0, 0, set()),
-    ("lost_work", ("is_lost",), 1, 0, {"is_disputed"}),
-    ("never_touched", ("is_never_touched",), 1, 0, {"is_exempt", "is_disputed"}),
-    ("startup_excess", ("is_excess",), 1, 0, {"is_disputed"}),
+    ("lost_work", ("is_lost",), 1, 0, {"has_maintenance", "is_disputed"}),
+    ("never_touched", ("is_never_touched",), 1, 0, {"has_maintenance", "is_exempt", "is_disputed"}),
+    ("startup_excess", ("is_excess",), 1, 0, {"has_maintenance", "is_disputed"}),
     ("startup", ("is_startup", "has_log"), 1, 0, set()),
-    ("idle_held", ("is_seen",), 1, 5, {"is_exempt", "is_disputed"}),
+    ("idle_held", ("is_seen",), 1, 5, {"has_maintenance", "is_exempt", "is_disputed"}),
     ("recovery_checkpoint", ("is_save",), 1, 0, set()),
     ("in_step", ("is_step",), 1, 0, set()),
     ("between_steps", ("is_seen", "has_log"), 1, 0, set()),
@@ -146,16 +149,16 @@ POLICY: list[tuple[str, tuple[str, ...], int, int, set[str]]] = [
 def test_a_dated_exception_makes_only_its_own_buckets_policy(
     bucket: str, flags: tuple[str, ...], hold: int, idle: int, by: set[str]
 ) -> None:
-    for exception in ("has_window", "is_exempt", "is_disputed"):
+    for exception in ("has_maintenance", "has_reserve", "is_exempt", "is_disputed"):
         row = label(*flags, exception, hold=hold, idle=idle)
         assert (row["bucket"], row["is_policy"]) == (bucket, exception in by)
     assert label(*flags, hold=hold, idle=idle)["is_policy"] is False
 
 
 def test_a_reserve_shows_on_unallocated_time_only() -> None:
-    assert label("is_covered", "has_reserve", "has_window", hold=0)["is_reserve"] is True
-    assert label("is_down", "has_reserve", "has_window", hold=0)["is_reserve"] is False
-    assert label("is_covered", "has_window", hold=0)["is_reserve"] is False
+    assert label("is_covered", "has_reserve", "has_maintenance", hold=0)["is_reserve"] is True
+    assert label("is_down", "has_reserve", "has_maintenance", hold=0)["is_reserve"] is False
+    assert label("is_covered", "has_maintenance", hold=0)["is_reserve"] is False
 
 
 def test_the_high_bound_of_lost_work_leaves_out_what_is_lost_or_unusable_anyway() -> None:
@@ -382,7 +385,7 @@ def test_time_is_cut_at_every_boundary_and_a_hand_over_has_no_gap() -> None:
         ("seen", "is_seen"), ("never", "is_never_touched"), ("log", "has_log"),
         ("ended", "is_after_steps"), ("startup", "is_startup"), ("excess", "is_excess"),
         ("lost", "is_lost"), ("lost_high", "is_lost_high"), ("save", "is_save"),
-        ("step", "is_step"), ("maintenance", "has_window"), ("exempt_idle", "is_exempt"),
+        ("step", "is_step"), ("maintenance", "has_maintenance"), ("exempt_idle", "is_exempt"),
         ("dispute", "is_disputed"),
     ],
 )  # fmt: skip
@@ -405,7 +408,7 @@ def test_overlapping_intervals_of_a_kind_hold_to_the_last_end(kind: str, flag: s
     assert others == set()
 
 
-def test_a_reject_blinds_coverage_and_a_reserve_is_a_window() -> None:
+def test_a_reject_blinds_coverage_and_a_reserve_is_no_maintenance() -> None:
     expect(
         "int_elementary",
         {
@@ -418,10 +421,10 @@ def test_a_reject_blinds_coverage_and_a_reserve_is_a_window() -> None:
             """
         },
         """
-        start_ns | end_ns | is_covered | has_window | has_reserve
-        10:00    | 10:10  | true       | false      | false
-        10:10    | 10:20  | false      | false      | false
-        10:20    | 11:00  | true       | true       | true
+        start_ns | end_ns | is_covered | has_maintenance | has_reserve
+        10:00    | 10:10  | true       | false           | false
+        10:10    | 10:20  | false      | false           | false
+        10:20    | 11:00  | true       | false           | true
         """,
     )
 

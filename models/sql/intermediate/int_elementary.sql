@@ -29,7 +29,7 @@ columns:
     is_save | BOOLEAN | - | blocking save or restore
     is_step | BOOLEAN | - | inside a step
     is_profiler | BOOLEAN | - | within two steps of a trace
-    has_window | BOOLEAN | - | an approved maintenance window or reserve covers it
+    has_maintenance | BOOLEAN | - | an approved maintenance window covers it
     has_reserve | BOOLEAN | - | an approved reserve covers it
     is_exempt | BOOLEAN | - | an approved exemption from idle covers it
     is_disputed | BOOLEAN | - | a dated dispute covers it
@@ -138,7 +138,7 @@ select
     save > 0 as is_save,
     step > 0 as is_step,
     profiler > 0 as is_profiler,
-    upkeep > 0 or reserve > 0 as has_window,
+    upkeep > 0 as has_maintenance,
     reserve > 0 as has_reserve,
     exempt > 0 as is_exempt,
     dispute > 0 as is_disputed

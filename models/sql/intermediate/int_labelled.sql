@@ -64,9 +64,13 @@ select
     paid_until_ns as end_ns,
     bucket,
     case
-        when bucket in ('unusable', 'unallocated') then has_window
-        when bucket in ('idle_held', 'never_touched') then is_exempt or is_disputed
-        when bucket in ('lost_work', 'startup_excess') then is_disputed
+        -- A maintenance window excuses whatever it covers: were only a node's failure excused,
+        -- losing the event would turn it into a job's waste. A reserve is of what nobody holds.
+        when bucket = 'unallocated' then has_maintenance or has_reserve
+        when bucket = 'unusable' then has_maintenance or (has_reserve and hold_id = 0)
+        when bucket in ('idle_held', 'never_touched')
+            then has_maintenance or is_exempt or is_disputed
+        when bucket in ('lost_work', 'startup_excess') then has_maintenance or is_disputed
         else false
     end as is_policy,
     is_lost_high and bucket not in ('unusable', 'lost_work') as is_lost_high,

@@ -27,7 +27,7 @@ with place_of as (
         case
             when piece.hold_id > 0 then 1
             when not piece.is_down and not piece.is_covered then 2
-            when piece.has_window then 3
+            when piece.has_maintenance or piece.has_reserve then 3
             when piece.is_down or piece.is_soft then 5
             else 4
         end as turn,
