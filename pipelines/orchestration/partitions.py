@@ -3,7 +3,7 @@
 What is built is a month, so models and bills are partitioned by month: a partition that is there is
 a month that is published. Landing tables that lie in files by day are partitioned by day. The other
 landing tables mirror the files that sources name now and have no partitions.
-See docs/decisions/0007-months-are-what-is-built.md.
+See docs/decisions/0009-months-are-what-is-built.md.
 """
 
 from __future__ import annotations
