@@ -8,7 +8,6 @@ is no terminal there are no colours, no cursor movements and a fixed width.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +18,8 @@ from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+
+from reports import names
 
 #: Columns of a line where nobody looks: wide enough for every table of `report`.
 PLAIN_WIDTH = 150
@@ -36,8 +37,6 @@ CLASSES: dict[str, tuple[str, str, str]] = {
     "unknown": ("bright_black", "?", "?"),
 }
 _GPU = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-_HIDDEN = {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"}
-_TURNING = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 Progress = Callable[[str], None]
 
@@ -47,12 +46,7 @@ def safe(value: object, *, lines: bool = False) -> str:
 
     `lines` keeps line breaks and tabs, for messages of our own.
     """
-    return "".join(
-        f"\\u{ord(c):04x}"
-        if (unicodedata.category(c) in _HIDDEN or c in _TURNING) and not (lines and c in "\n\t")
-        else c
-        for c in str(value)
-    )
+    return names.plain(value, keep="\n\t" if lines else "")
 
 
 def console(*, stderr: bool = False) -> Console:

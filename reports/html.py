@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from reports import colours, drawing
+from reports.chart_numbers import numbers
 from reports.names import KEPT, SHOWN, cut, plain
 from reports.page import Cell, Figure, Page
 
@@ -26,7 +27,7 @@ def render(page: Page, *, charts: bool = True, home: str = "") -> str:
     found = _environment().get_template("page.html.j2").render(
         page=page, home=home, style=Markup(style), script=Markup(script),  # noqa: S704 - our files
         policy=_policy(style, script), cell=lambda c: _cell(c, home), name=_name,
-        picture=_picture, drawn=charts,
+        picture=_picture, numbers=numbers, drawn=charts,
     )  # fmt: skip
     return found + "\n"
 

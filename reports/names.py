@@ -21,12 +21,14 @@ _PLAIN_FILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
 
 
-def plain(value: object) -> str:
-    """The text, with what would hide, move or turn text spelled out as \\u202e."""
+def plain(value: object, *, keep: str = "") -> str:
+    """The text, with what would hide, move or turn text spelled out as \\u202e, but for `keep`."""
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_spelled(unit) if is_unsafe(unit) else unit for unit in text)
+    return "".join(
+        _spelled(unit) if is_unsafe(unit) and unit not in keep else unit for unit in text
+    )
 
 
 def is_unsafe(unit: str) -> bool:

@@ -11,8 +11,8 @@ from reports.names import file_name, plain
 from reports.page import Page, Section
 
 
-def month_page(data: Data, teams: bool = True) -> Page:
-    """The month over all teams; `teams`: it leads to their pages."""
+def month_page(data: Data) -> Page:
+    """The month over all teams."""
     parts = [
         sections.bill(data), sections.waste(data, None), sections.showback(data),
         sections.ladder(data, None), sections.stragglers(data, None), sections.steps(data, None),
@@ -21,7 +21,7 @@ def month_page(data: Data, teams: bool = True) -> Page:
         sections.coverage(data, None), sections.traces(data, None), sections.lines(data),
         sections.changes(data, None), sections.evidence(data, None),
     ]  # fmt: skip
-    links = [(team, f"teams/{file_name(team)}.html") for team in data.money.teams] if teams else []
+    links = [(team, f"teams/{file_name(team)}.html") for team in data.money.teams]
     return Page(
         f"GPU bill of {data.month:%B %Y}", headline(data, None), _facts(data, None), badge(data),
         parts, links,

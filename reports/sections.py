@@ -9,10 +9,9 @@ from reports import pictures, words
 from reports.amounts import amount
 from reports.data import Data
 from reports.listing import Cut, Row
-from reports.names import file_name
 from reports.page import Cell, Head, Section, Table
 from reports.specs import SPECS
-from reports.tables import build, summed
+from reports.tables import build, summed, team_cell
 
 #: Rows of buckets that the month's page shows.
 WASTE_ROWS = 300
@@ -314,7 +313,7 @@ def _matrix(data: Data) -> Table:
     money = data.money
     totals = money.class_totals()
     rows = [
-        [_team(team), *(
+        [team_cell(data, team), *(
             Cell(amount(money.classes[team, name][0]) if (team, name) in money.classes else "")
             for name in totals
         ), Cell(amount(money.usd[team]))]
@@ -327,10 +326,6 @@ def _matrix(data: Data) -> Table:
     origin = build(data, "team_classes").origin
     return Table("matrix", "Effective cost by team and class", heads, rows, None,
                  total if len(rows) > 1 else None, origin, count=len(rows))  # fmt: skip
-
-
-def _team(team: str) -> Cell:
-    return Cell(team, name=True, link=f"teams/{file_name(team)}.html")
 
 
 def _pairs(cells: Sequence[tuple[Decimal, Decimal]]) -> dict[str, list[Decimal | None]]:

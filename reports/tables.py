@@ -106,10 +106,16 @@ def _cell(data: Data, col: Col, row: Row, shown: Decimal | None) -> Cell:
     if col.kind in ("class", "part"):
         return Cell(str(value), key=str(value))
     if col.kind == "team":
-        return Cell(str(value), name=True, link=f"teams/{file_name(str(value))}.html")
+        return team_cell(data, str(value))
     if col.kind == "gpu":
         return Cell(gpu(str(value)), title=str(value))
     return Cell(str(value), name=col.kind == "name")
+
+
+def team_cell(data: Data, team: str) -> Cell:
+    """A team's name, which leads to its page where it has one."""
+    link = f"teams/{file_name(team)}.html" if team in data.money.usd else ""
+    return Cell(team, name=True, link=link)
 
 
 def _job(_: Data, row: Row) -> Cell:

@@ -256,4 +256,4 @@ def test_a_bill_that_was_not_read_whole_is_said_on_top(tmp_path: Path) -> None:
 
 def rendered(marts: Marts, **options: object) -> Page:
     data = Data(marts, NOVEMBER, None)
-    return parse(html.render(pages.month_page(data, teams=False), charts=False))
+    return parse(html.render(pages.month_page(data), charts=False))
