@@ -6,7 +6,7 @@ from datetime import date
 
 import dagster as dg
 
-from pipelines.orchestration import model_assets
+from pipelines.orchestration import model_assets, watch
 from pipelines.orchestration.partitions import Calendar
 from pipelines.orchestration.report_assets import REPORT
 from warehouse.contracts import LANDING
@@ -22,9 +22,11 @@ def month_job(models: Graph, calendar: Calendar) -> dg.UnresolvedAssetJobDefinit
     """
     landing = [name for name, c in LANDING.items() if calendar.of_table(c) is not calendar.days]
     built = [spec.key.to_user_string() for spec in model_assets.model_specs(models, calendar)]
+    watched = [spec.key for spec in watch.specs()]
     return dg.define_asset_job(
         JOB,
-        selection=dg.AssetSelection.assets(*landing, *built, REPORT),
+        selection=dg.AssetSelection.assets(*landing, *built, REPORT)
+        | dg.AssetSelection.checks(*watched),
         description="Read what is new, divide the bill, check the sums and publish, as "
         "`plumbline run` does; then write the month's report.",
     )

@@ -2,14 +2,13 @@
 
 # No postponed annotations here: Dagster looks at those of an op as they are.
 
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import dagster as dg
-import pyarrow.parquet as pq
 
 from pipelines.landing import land
-from pipelines.orchestration import describe, watch
+from pipelines.orchestration import describe, landing_record, watch
 from pipelines.orchestration.deployment import Deployment
 from pipelines.orchestration.partitions import Calendar, keys
 from pipelines.orchestration.telling import POOL, as_failure
@@ -18,12 +17,8 @@ from pipelines.run import publishing
 from pipelines.writing import WAIT_S
 from warehouse.contracts import LANDING
 from warehouse.models import Graph
-from warehouse.store import FileEntry, Store
 
 OP = "land"
-#: Days of a table that one run records one by one; of a first landing the oldest are left out.
-MOST_DAYS = 100
-Files = dict[str, FileEntry]
 
 
 def landing_specs(calendar: Calendar) -> list[dg.AssetSpec]:
@@ -67,9 +62,9 @@ def landing_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
             config = deployment.load()
             say = context.log.info
             with publishing(config, models, progress=say, wait_s=WAIT_S) as (store, transaction):
-                before = _files(store)
+                before = landing_record.files(store)
                 landed = land(config, store, transaction, progress=say)
-                after = _files(store)
+                after = landing_record.files(store)
             for source in landed.empty:
                 say(f"source {source.name}: no file fits {', '.join(source.patterns)}")
             for name in landed.forgotten:
@@ -79,9 +74,11 @@ def landing_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
                 if table in chosen:
                     yield dg.MaterializeResult(
                         asset_key=table,
-                        metadata=_metadata(table, after.values(), landed.rows.get(table, 0)),
+                        metadata=landing_record.metadata(
+                            table, after.values(), read=landed.rows.get(table, 0)
+                        ),
                     )
-            _log_changes(context, calendar, store, before, after, chosen)
+            landing_record.log(context, calendar, store, before, after)
             published = Published(config)
             for result in watch.results(published, keys(context), now=datetime.now(UTC)):
                 key = dg.AssetCheckKey(result.asset_key, result.check_name)  # type: ignore[arg-type]
@@ -89,88 +86,3 @@ def landing_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
                     yield result
 
     return land_files
-
-
-def _files(store: Store) -> Files:
-    return {entry.path: entry for entry in store.state().files if entry.area == "landing"}
-
-
-def _metadata(table: str, files: Iterable[FileEntry], read: int) -> describe.Metadata:
-    """What a landing table holds now, and what this run read of it."""
-    every = list(files)
-    own = [entry for entry in every if entry.table == table]
-    units = {entry.unit for entry in own}
-    rejects = sum(entry.rows for entry in every if entry.table == "reject" and entry.unit in units)
-    found: describe.Metadata = {
-        "dagster/row_count": sum(entry.rows for entry in own),
-        "rows_read": read,
-        "rejects": rejects,
-        "files": len(own),
-        "source_files": len(units),
-        "bytes": sum(entry.bytes for entry in own),
-    }
-    first = [entry.min_ns for entry in own if entry.min_ns is not None]
-    last = [entry.max_ns for entry in own if entry.max_ns is not None]
-    if first and last:
-        found["window"] = f"{_instant(min(first))} to {_instant(max(last))}"
-    return found
-
-
-def _log_changes(
-    context: dg.AssetExecutionContext,
-    calendar: Calendar,
-    store: Store,
-    before: Files,
-    after: Files,
-    chosen: set[str],
-) -> None:
-    """Record the partitions that this run replaced without their being an output of it."""
-    changed = [{**before, **after}[path] for path in sorted(before.keys() ^ after.keys())]
-    for table in LANDING:
-        if table in chosen:
-            continue
-        entries = [entry for entry in changed if entry.table == table]
-        partitions = calendar.of_table(LANDING[table])
-        if not entries:
-            continue
-        if partitions is None:
-            wanted: list[str | None] = [None]
-        elif partitions is calendar.days:
-            days = sorted({e.partition.removeprefix("day=") for e in entries if e.partition})
-            if len(days) > MOST_DAYS:
-                context.log.info(
-                    f"{table}: {len(days)} days changed; the last {MOST_DAYS} are recorded"
-                )
-            wanted = [*days[-MOST_DAYS:]]
-        else:
-            wanted = [*_bill_months(store, entries, after)]
-        for partition in wanted:
-            own = [
-                entry for entry in after.values()
-                if entry.table == "reject" or partition is None or partitions is calendar.months
-                or entry.partition == f"day={partition}"
-            ]  # fmt: skip
-            read = sum(entry.rows for entry in entries if entry.path in after and entry in own)
-            context.log_event(
-                dg.AssetMaterialization(
-                    table, partition=partition, metadata=_metadata(table, own, read)
-                )
-            )
-
-
-def _bill_months(store: Store, entries: Iterable[FileEntry], after: Files) -> list[str]:
-    """The months that the new files of a bill touch."""
-    found: set[str] = set()
-    units = {entry.unit for entry in entries}
-    for entry in after.values():
-        if entry.table == "bill_line" and entry.unit in units:
-            column = pq.read_table(
-                store.path(entry), columns=["charge_period_start"], partitioning=None
-            ).column(0)
-            found |= {f"{time:%Y-%m}-01" for time in set(column.to_pylist())}
-    return sorted(found)
-
-
-def _instant(time_ns: int) -> str:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
-    return f"{moment:%Y-%m-%d %H:%M:%S}"

@@ -16,7 +16,7 @@ from pipelines.orchestration.telling import POOL, as_failure, once_a_month
 from pipelines.run import Outcome, Work, build, publishing
 from pipelines.writing import WAIT_S
 from warehouse.contracts import LANDING
-from warehouse.errors import CheckFailed
+from warehouse.errors import PlumblineError
 from warehouse.models import Graph, Model
 from warehouse.shipped import seeds
 from warehouse.store import Store
@@ -83,9 +83,9 @@ def model_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
                 )  # fmt: skip
                 try:
                     build(work, wanted=None if config.touched else window)
-                except CheckFailed:
+                except PlumblineError:
                     yield from _chosen_checks(context, models, record)
-                    _log(context, models, calendar, record, store, record.months, ())
+                    _log(context, models, calendar, record, store, record.months)
                     raise
             _say(context, work.outcome, window)
             chosen = {key.to_user_string() for key in context.selected_asset_keys}
@@ -101,8 +101,8 @@ def model_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
                         )
                     yield dg.MaterializeResult(asset_key=name)
             outside = [month for month in record.months if month not in inside]
-            _log(context, models, calendar, record, store, outside, ())
-            _log(context, models, calendar, record, store, inside, chosen)
+            _log(context, models, calendar, record, store, outside)
+            _log(context, models, calendar, record, store, inside, except_=chosen)
             yield from _chosen_checks(context, models, record)
 
     return build_months
@@ -144,21 +144,25 @@ def _log(
     record: Record,
     store: Store,
     months: Sequence[date],
-    except_: Collection[str],
+    *,
+    except_: Collection[str] = (),
 ) -> None:
-    """Record what was built and published without being an output of this run."""
+    """Record what was published without being an output of this run.
+
+    Months that did not change are recorded where the scheduler was not there when they were built.
+    """
+    names = [spec.key for spec in model_specs(models, calendar)]
+    known = {*context.instance.get_materialized_partitions(names[-1])}
     for month in months:
-        if month not in record.units or month in record.same or not calendar.has_month(month):
+        key = month.isoformat()
+        if month not in record.units or not calendar.has_month(month):
             continue
-        for name in models.order:
-            model = models.models[name]
-            if model.layer != "checks" and name not in except_:
-                context.log_event(
-                    dg.AssetMaterialization(
-                        name, partition=month.isoformat(),
-                        metadata=record.metadata(model, store, month),
-                    )
-                )  # fmt: skip
+        if month in record.same and key in known:
+            continue
+        for name in names:
+            if name.to_user_string() not in except_:
+                metadata = record.metadata(models.models[name.to_user_string()], store, month)
+                context.log_event(dg.AssetMaterialization(name, partition=key, metadata=metadata))
 
 
 def _say(
