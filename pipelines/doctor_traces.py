@@ -13,7 +13,8 @@ _FINDINGS: dict[str, tuple[str, Level, str]] = {
         "traces whose job is not known", "missing",
         "Let the job write its id into the trace (the export of kind kineto shows how), or name it "
         "in the path (`pattern`). Host and time alone do only where the scheduler's export says "
-        "what time it `covers`. Until then their steps prove nothing.",
+        "what time it `covers`. Where a job is named, the trace lies outside its attempts: check "
+        "the clocks, and that the path is the trace's own. Until then its steps prove nothing.",
     ),
     "no_gpu": (
         "traces of which no GPU is known", "missing",
@@ -34,6 +35,11 @@ _FINDINGS: dict[str, tuple[str, Level, str]] = {
         "The job ended while the trace was written, or its copy is not whole: copy it again, or "
         "let the profiler finish. Its events are kept, but it shows no steps: what was lost would "
         "read as gaps.",
+    ),
+    "lost": (
+        "traces that show no work for some of their launches", "missing",
+        "The profiler lost kernels: trace fewer steps, after more warm-up, without other "
+        "profilers. What it lost looks like gaps, so such a job is unfit.",
     ),
     "unfit": (
         "jobs whose traced steps do not fit their other steps", "note",

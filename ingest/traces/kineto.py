@@ -7,7 +7,8 @@ stand behind the events) or since the epoch, to the nanosecond in each.
 
 An event that cannot be read, or whose time cannot be (a negative or endless length, a lost
 start), is a reject; the rest of its file is kept. A file that ends early keeps its whole events
-and is marked as truncated. Memory is bounded whatever the file's size.
+and is marked as truncated. Reading takes the same memory whatever the file's size (about 230 MB);
+sorting its rows for the store takes more for larger ones, 0.75 GB at 1 GB of JSON.
 
 Options: `pattern`, for what only the file's path says: the end of a path with the marks {job_id},
 {attempt}, {rank}, {host} and {pid} and with `*` for anything, or a list of such. A file that fits

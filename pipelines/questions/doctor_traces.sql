@@ -103,6 +103,17 @@ found as (
     where is_truncated
     union all
     select
+        'lost' as finding,
+        source_file,
+        concat(
+            job, ', ', cast(cast(ceil(launch_lost_ratio * 100) as bigint) as varchar),
+            ' % of its launches'
+        ) as detail,
+        gpu_count as weight
+    from file
+    where launch_lost_ratio > 0.02
+    union all
+    select
         'host' as finding,
         source_file,
         concat(host, ', ', job, ' by ', found_by) as detail,
@@ -116,7 +127,7 @@ found as (
         concat(job, ', ', cast(gpu_count as varchar), ' GPU activities') as detail,
         gpu_count as weight
     from file
-    where gpu_uuid is not null and step_count = 0
+    where gpu_uuid is not null and step_count = 0 and not is_truncated
     union all
     select
         'no_op' as finding,

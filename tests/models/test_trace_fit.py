@@ -239,6 +239,34 @@ def test_over_2_percent_that_could_not_be_read_is_unfit(rejects: int, unfit: boo
     assert row["is_unfit"] is unfit
 
 
+@pytest.mark.parametrize(("lost", "unfit"), [(2, False), (3, True)])
+def test_launches_of_which_the_trace_shows_no_work_are_work_that_it_lost(
+    lost: int, unfit: bool
+) -> None:
+    """The profiler can lose kernels without a word; copies and waits of the host are no sign."""
+    launches = [
+        {"source_file": "f", "event_no": n, "correlation": n, "name": "cudaLaunchKernel"}
+        for n in range(100)
+    ]
+    others = [
+        {"source_file": "f", "event_no": 100 + n, "correlation": 100 + n, "name": name}
+        for n, name in enumerate(["cudaMemcpyAsync", "cudaStreamSynchronize", "cudaEventRecord"])
+    ]
+    tables: dict[str, Rows] = {
+        "int_trace": [{"trace_no": 1, "source_file": "f", "job_id": "7"}],
+        "stg_trace_launch": launches + others,
+        "stg_trace_kernel": [
+            {"source_file": "f", "event_no": 900 + n, "correlation": n} for n in range(lost, 100)
+        ],
+        "int_logged_step": logged("100 100 100t 100 100"),
+        "int_trace_step": windows(logged("100 100 100t 100 100")),
+        "int_trace_bucket": buckets("compute 90; launch_gap 10"),
+        "int_hold": [{**HOLD, "hold_id": 4}],
+    }
+    [row] = run_model("int_trace_fit", tables)
+    assert row["is_unfit"] is unfit
+
+
 def test_one_rank_that_does_not_fit_flags_its_attempt_and_no_other() -> None:
     holds = filled("hold_id | attempt\n4 | 0\n5 | 0\n6 | 1\n", cluster="c1", job_id="7")
     log = [row for hold in (4, 5, 6) for row in logged("0 1000 1000t 1000", hold=hold)]
@@ -268,7 +296,9 @@ def test_one_rank_that_does_not_fit_flags_its_attempt_and_no_other() -> None:
 def weights(
     parts: str, *, normal: int | None, calls: str = "", clipped: str = ""
 ) -> dict[tuple[str, int], int]:
-    """Weights by (bucket, straggler) from traced parts; `clipped` are those inside the log."""
+    """Weights by (bucket, straggler) from traced parts; `clipped` are those inside the log, and
+    `calls` the time that collectives have in a bucket: `last hold, bucket, ns; ...`."""
+    waits = [part.split() for part in calls.split(";") if part.strip()]
     split = buckets(parts)
     if clipped:
         inside = {row["bucket"]: row["logged_ns"] for row in buckets(clipped)}
@@ -282,11 +312,13 @@ def weights(
             "gap_ns": sum(int(r["logged_ns"]) for r in split) - busy,
         }],
         "int_collective_call": [
-            {"hold_id": 4, "event_no": n, "is_matched": True, "last_hold_id": hold,
-             "start_ns": start, "end_ns": end, "last_start_ns": last}
-            for n, (hold, start, last, end) in enumerate(
-                part.split() for part in calls.split(";") if part.strip()
-            )
+            {"trace_no": 1, "hold_id": 4, "event_no": n, "is_matched": True, "last_hold_id": hold}
+            for n, (hold, _, _) in enumerate(waits)
+        ],
+        "int_kernel_share": [
+            {"window_id": 1, "trace_no": 1, "hold_id": 4, "event_no": n, "bucket": bucket,
+             "share_ns": ns}
+            for n, (_, bucket, ns) in enumerate(waits)
         ],
     })  # fmt: skip
     return {(row["bucket"], row["cause_hold_id"]): row["weight"] for row in rows}
@@ -328,15 +360,15 @@ def test_only_what_lies_inside_the_logged_step_weighs() -> None:
 
 
 def test_waiting_is_divided_by_who_was_waited_for() -> None:
-    # Two collectives wait 100 and 200 ns for hold 5, one 33 ns for hold 6; the rest moves data.
-    calls = "5 0 100 150; 5 200 400 500; 6 600 633 700; 6 700 650 800"
+    # Two collectives wait 100 and 200 ns for hold 5, one 33 ns for hold 6.
+    calls = "5 comm_wait 100; 5 comm_wait 200; 6 comm_wait 33; 5 comm_exposed 50"
     found = weights("comm_wait 100; compute 900", normal=1000, calls=calls)
     assert found == {("comm_wait", 5): 90, ("comm_wait", 6): 10, ("compute", 0): 900}
 
 
-def test_a_wait_lasts_no_longer_than_its_kernel() -> None:
-    found = weights("comm_wait 100", normal=100, calls="5 0 900 50; 6 0 50 99")
-    assert found == {("comm_wait", 5): 50, ("comm_wait", 6): 50}
+def test_waiting_that_compute_hides_blames_nobody() -> None:
+    found = weights("comm_wait 100", normal=100, calls="5 compute 900; 6 comm_wait 50")
+    assert found == {("comm_wait", 6): 100}
 
 
 # --- the split of in_step time --------------------------------------------------------------------

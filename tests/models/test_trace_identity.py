@@ -295,6 +295,8 @@ def test_a_copy_under_another_name_is_the_same_trace() -> None:
     [
         {"trace_id": "u"}, {"start_ns": "10:09"}, {"end_ns": "10:12"}, {"pid": "8"},
         {"meta_rank": "1"}, {"path_rank": "1"}, {"event_count": "51"}, {"gpu_count": "21"},
+        # A copy in the folder of another job must not take the place of the job's own.
+        {"path_job_id": "8"}, {"path_attempt": "1"},
     ],
     ids=lambda other: next(iter(other)),
 )  # fmt: skip

@@ -42,6 +42,30 @@ def test_a_cut_file_beside_the_whole_one() -> None:
     assert kept(("10:10", "10:14", 5, 0), ("10:10", "10:14", 5, 0)) == [1]
 
 
+def test_a_whole_file_counts_before_a_fuller_one_that_was_cut() -> None:
+    both = [
+        {
+            **TRACE,
+            "trace_no": n,
+            "source_file": str(n),
+            "start_ns": "10:10",
+            "end_ns": "10:14",
+            "is_truncated": n == 1,
+        }
+        for n in (1, 2)
+    ]
+    rows = run_model("int_trace_device", {
+        "int_trace": both,
+        "stg_trace_kernel": [
+            {"source_file": str(n), "event_no": i, "device": 0, "start_ns": "10:10",
+             "end_ns": "10:11"}
+            for n, kernels in ((1, 9), (2, 5)) for i in range(kernels)
+        ],
+        "int_hold": HOLDS,
+    })  # fmt: skip
+    assert [row["trace_no"] for row in rows] == [2]
+
+
 def test_other_ranks_and_other_times_stay() -> None:
     assert kept(("10:10", "10:14", 5, 0), ("10:10", "10:14", 5, 1)) == [1, 2]
     assert kept(("10:10", "10:14", 5, 0), ("10:14", "10:18", 5, 0)) == [1, 2]

@@ -26,7 +26,7 @@ GOOD: dict[str, Any] = {
     "gpu_uuid": "GPU-a", "found_by": "path", "is_job_clash": False, "is_host_clash": False,
     "is_clock_ok": True, "start_ns": FIRST_NS, "end_ns": FIRST_NS + 10**9, "step_count": 3,
     "event_count": 500, "gpu_count": 100, "launch_linked_ratio": 1.0, "op_linked_ratio": 1.0,
-    "module_linked_ratio": 1.0, "graph_count": 0, "collective_count": 10,
+    "module_linked_ratio": 1.0, "launch_lost_ratio": 0.01, "graph_count": 0, "collective_count": 10,
     "collective_matched_ratio": 1.0, "traced_step_ratio": 1.0, "unfit": False, "reject_count": 0,
     "is_truncated": False, "copy_count": 1,
 }  # fmt: skip
@@ -56,6 +56,7 @@ SPAN = "from 2026-11-10 10:00:10 to 2026-11-10 10:00:11 UTC"
          ("no_job", f"no attempt fits: names job 7, host n1, {SPAN}")),
         ({"job_id": None, "gpu_uuid": None, "is_clock_ok": None, "found_by": "ambiguous"},
          ("no_job", f"several attempts fit: names job 7, host n1, {SPAN}")),
+        ({"launch_lost_ratio": 0.203}, ("lost", "c1/7 attempt 0, 21 % of its launches")),
         ({"gpu_uuid": None, "rank": None}, ("no_gpu", "c1/7 attempt 0, no rank")),
         ({"gpu_uuid": None, "rank": 5},
          ("no_gpu", "c1/7 attempt 0, rank 5, which has no GPU there")),

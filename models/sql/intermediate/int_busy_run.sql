@@ -14,6 +14,7 @@ with marked as (
     select
         trace_no,
         hold_id,
+        event_no,
         start_ns,
         end_ns,
         case
@@ -31,7 +32,11 @@ numbered as (
     select
         *,
         cast(
-            sum(is_first) over (partition by trace_no, hold_id order by start_ns, end_ns rows unbounded preceding) as bigint
+            sum(is_first) over (
+                partition by trace_no, hold_id
+                order by start_ns, end_ns, event_no
+                rows unbounded preceding
+            ) as bigint
         ) as run_no
     from marked
 ),

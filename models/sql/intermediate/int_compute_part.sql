@@ -33,7 +33,8 @@ needed as (
         case
             when count(logged.model_flops) = count(*)
                 -- A traced step needs as much of the logged step's FLOPs as it covers of its time.
-                then cast(
+                -- A log of 0 FLOPs is of work that has no such number, as a notebook's.
+                then nullif(cast(
                     sum(
                         cast(logged.model_flops as hugeint)
                         * (
@@ -42,7 +43,7 @@ needed as (
                         )
                         // nullif(traced.log_end_ns - traced.log_start_ns, 0)
                     ) as decimal(38, 0)
-                )
+                ), 0)
         end as model_flops
     from int_trace_step as traced
     left join int_step as logged

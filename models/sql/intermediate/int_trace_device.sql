@@ -67,7 +67,7 @@ found as (
         end
 ),
 
--- The fullest first: a file that was cut has less than the whole one.
+-- A whole file before one that was cut, then the fullest first.
 ordered as (
     select
         found.trace_no,
@@ -76,7 +76,7 @@ ordered as (
         trace.start_ns,
         trace.end_ns,
         row_number() over (
-            order by found.work_count desc, found.trace_no, found.device
+            order by trace.is_truncated, found.work_count desc, found.trace_no, found.device
         ) as turn
     from found
     inner join int_trace as trace

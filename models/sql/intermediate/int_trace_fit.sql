@@ -3,8 +3,8 @@ purpose: how well the traced steps of a hold speak for all its steps.
     Normal step = mean of the logged steps that no trace touches, without the first. The profiler
     slows the host, not the kernels: busy time stands as traced, and must fit into a normal step.
     Where traced steps are over 1.10 normal, or no normal step is known, the busy share must be shown
-    to agree with the counters' within 5 points. A trace of which over 2 % could not be read does not
-    fit either. One hold that does not fit flags its attempt.
+    to agree with the counters' within 5 points. A trace of which over 2 % could not be read, or that shows no work
+    for over 2 % of its launches, does not fit either. One hold that does not fit flags its attempt.
     A profiler's step need not be a whole logged step: a log can count every tenth, or micro-batches
     lie in one. So each counts for as much of its logged step as it covers.
 grain: one row per hold that has traced steps
@@ -59,7 +59,10 @@ traced as (
             ) as bigint
         ) as logged_ppm,
         count(distinct step.trace_no) as trace_count,
-        bool_or(trace.is_holed) as is_holed,
+        bool_or(
+            coalesce(trace.is_holed, false)
+            or coalesce(loss.lost_count * 50 > loss.launch_count, false)
+        ) as is_holed,
         cast(sum(step.end_ns - step.start_ns) as bigint) as window_ns,
         cast(
             coalesce(
@@ -69,6 +72,8 @@ traced as (
     from int_trace_step as step
     left join int_trace as trace
         on step.trace_no = trace.trace_no
+    left join int_trace_loss as loss
+        on step.trace_no = loss.trace_no
     group by step.hold_id
 ),
 

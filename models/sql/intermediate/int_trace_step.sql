@@ -79,13 +79,14 @@ found as (
     )
 ),
 
--- Windows of one trace follow each other; one that begins inside another is a repetition of it.
+-- Windows of one GPU follow each other, whatever trace they stand in; one that begins inside another
+-- tells the same time again.
 ordered as (
     select
         *,
         max(end_ns) over (
-            partition by trace_no, hold_id
-            order by start_ns, end_ns desc, tid
+            partition by hold_id
+            order by start_ns, end_ns desc, trace_no, tid
             rows between unbounded preceding and 1 preceding
         ) as before_ns
     from found

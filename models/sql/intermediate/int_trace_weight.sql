@@ -55,28 +55,37 @@ rest as (
         and normal_ns > busy_ns
 ),
 
+-- Only waiting that nothing hides: what runs beside a kernel costs nobody time.
+waiting as (
+    select
+        share.hold_id,
+        call.last_hold_id as cause_hold_id,
+        cast(sum(share.share_ns) as bigint) as wait_ns
+    from int_kernel_share as share
+    inner join int_collective_call as call
+        on share.trace_no = call.trace_no
+        and share.event_no = call.event_no
+    where
+        share.bucket = 'comm_wait'
+        and call.last_hold_id is not null
+        and share.share_ns > 0
+    group by
+        share.hold_id,
+        call.last_hold_id
+),
+
 waited as (
     select
         hold_id,
-        last_hold_id as cause_hold_id,
-        cast(sum(least(end_ns, last_start_ns) - start_ns) as bigint) as wait_ns,
+        cause_hold_id,
+        wait_ns,
+        cast(sum(wait_ns) over (partition by hold_id) as bigint) as all_ns,
         cast(
-            sum(cast(sum(least(end_ns, last_start_ns) - start_ns) as bigint)) over (
-                partition by hold_id
-            ) as bigint
-        ) as all_ns,
-        cast(
-            sum(cast(sum(least(end_ns, last_start_ns) - start_ns) as bigint)) over (
-                partition by hold_id order by last_hold_id rows unbounded preceding
+            sum(wait_ns) over (
+                partition by hold_id order by cause_hold_id rows unbounded preceding
             ) as bigint
         ) as until_ns
-    from int_collective_call
-    where
-        is_matched
-        and last_start_ns > start_ns
-    group by
-        hold_id,
-        last_hold_id
+    from waiting
 )
 
 select

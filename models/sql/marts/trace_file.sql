@@ -23,6 +23,7 @@ columns:
     launch_linked_ratio | DOUBLE | ratio | activities whose launch is known, of gpu_count
     op_linked_ratio | DOUBLE | ratio | activities whose op is known
     module_linked_ratio | DOUBLE | ratio | activities whose module is known
+    launch_lost_ratio | DOUBLE | ratio | kernel launches of which no work of the GPU is in the trace: the profiler lost it
     graph_count | BIGINT | events | activities that a graph replayed: they have no op
     collective_count | BIGINT | events | collectives
     collective_matched_ratio | DOUBLE | ratio | collectives whose every participant is known
@@ -108,6 +109,10 @@ select
         when linked.work_count > 0
             then cast(linked.module_count as double) / cast(linked.work_count as double)
     end as module_linked_ratio,
+    case
+        when loss.launch_count > 0
+            then cast(loss.lost_count as double) / cast(loss.launch_count as double)
+    end as launch_lost_ratio,
     coalesce(linked.graph_count, 0) as graph_count,
     coalesce(matched.collective_count, 0) as collective_count,
     case
@@ -129,6 +134,8 @@ inner join run_hour as hour_of
     on trace.start_ns // 3600000000000 = hour_of.hour_id
 left join linked
     on trace.trace_no = linked.trace_no
+left join int_trace_loss as loss
+    on trace.trace_no = loss.trace_no
 left join matched
     on trace.trace_no = matched.trace_no
 left join gpu

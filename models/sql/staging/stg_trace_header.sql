@@ -1,5 +1,6 @@
 /*
-purpose: trace files, each trace once: a copy of a file under another name is the same trace
+purpose: trace files, each trace once: a copy of a file under another name is the same trace,
+    unless its path says that it is another job's: whose it is comes first
 grain: one row per trace
 keys: source_file
 columns:
@@ -30,12 +31,14 @@ with numbered as (
         *,
         row_number() over (
             partition by
-                trace_id, start_ns, end_ns, pid, meta_rank, path_rank, event_count, gpu_count
+                trace_id, start_ns, end_ns, pid, meta_rank, path_job_id, path_attempt, path_rank,
+                event_count, gpu_count
             order by source_file
         ) as copy_no,
         count(*) over (
             partition by
-                trace_id, start_ns, end_ns, pid, meta_rank, path_rank, event_count, gpu_count
+                trace_id, start_ns, end_ns, pid, meta_rank, path_job_id, path_attempt, path_rank,
+                event_count, gpu_count
         ) as copy_count
     from trace_header
 )
