@@ -182,8 +182,8 @@ def kernels(data: Data) -> Figure | None:
     rows: list[dict[str, Any]] = []
     told: list[str] = []
     for row in data.cut("kernels_all").rows[:KERNELS]:
-        name = cut(plain(row["kernel_family"] or "–"), 30)
-        label = f"{len(told) + 1}. {cut(plain(row['op'] or row['bucket'] or ''), 22)} {name}"
+        name = cut(plain(row["kernel_family"] or "–"), 24)
+        label = f"{len(told) + 1}. {cut(plain(row['op'] or row['bucket'] or ''), 20)} {name}"
         direct, loaded = row["direct_usd"], row["loaded_usd"]
         rows += [
             {"label": label, "key": "direct", "at": 0, "value": float(direct)},

@@ -15,8 +15,8 @@ ALL = 1_000_000
 class Col:
     """A column: its head, the column of the SELECT, and how it is shown.
 
-    Kinds: text, name, class, bucket, team, job, gpu, flag, usd, hours, seconds, ms, percent,
-    factor, count, instant, exact, bounds. `summed` columns add up to their total.
+    Kinds: text, name, class, part, team, job, gpu, flag, usd, hours, seconds, ms, percent, factor,
+    count, instant, exact, kwh, bounds, usd_bounds. `summed` columns add up to their total.
     """
 
     head: str
@@ -53,6 +53,13 @@ _EFFECTIVE = Col(
     "a commitment counts when it is used or left unused, not when it is bought",
 )  # fmt: skip
 _SHARE = Col("share of bill", "share_of_bill_ratio", "percent")
+_CLASS = Col("class", "waste_class", "class")
+_BUCKET = Col("bucket", "bucket")
+_CAUSE = Col("cause", "cause", meaning="whose doing it is; dollars never move between teams")
+_MEASURED = Col(
+    "measured", "measured_share_ratio", "percent",
+    meaning="share of its GPU-time whose low and high bounds equal its point",
+)  # fmt: skip
 _GRADE = Col("grade", "evidence_grade", "text", meaning="worst evidence grade of the row")
 _PARTS = tuple(
     Col(part.replace("_", " "), f"{part}_ns", "ms", meaning=meaning)
@@ -94,13 +101,13 @@ SPECS: dict[str, Spec] = {
     "classes": Spec(
         "class_team_month", "The bill by class",
         (
-            Col("class", "waste_class", "class"), _GPU_HOURS, _EFFECTIVE, _SHARE, _GRADE,
+            _CLASS, _GPU_HOURS, _EFFECTIVE, _SHARE, _GRADE,
         ),
         first=ALL, first_of_team=None, evidence="Its buckets: table waste_team_month.",
     ),
     "team_classes": Spec(
         "class_team_month", "The bill by class",
-        (Col("class", "waste_class", "class"), _GPU_HOURS, _EFFECTIVE, _GRADE),
+        (_CLASS, _GPU_HOURS, _EFFECTIVE, _GRADE),
         first=ALL, first_of_team=ALL, evidence="Its buckets: table waste_team_month.",
     ),
     "showback": Spec(
@@ -117,23 +124,17 @@ SPECS: dict[str, Spec] = {
     "buckets": Spec(
         "waste_team_month", "Every bucket of the month, over all teams",
         (
-            Col("class", "waste_class", "class"), Col("bucket", "bucket", "bucket"),
-            Col("cause", "cause"), Col("teams", "team_count", "count"), _GPU_HOURS, _EFFECTIVE,
-            _SHARE, _GRADE, Col("measured", "measured_share_ratio", "percent",
-                meaning="share of its GPU-time whose low and high bounds equal its point"),
+            _CLASS, _BUCKET, _EFFECTIVE, _SHARE, _GPU_HOURS, _CAUSE,
+            Col("teams", "team_count", "count"), _GRADE, _MEASURED,
         ),
         first=ALL, first_of_team=None, evidence="Rule and sources of each bucket: waste_evidence.",
     ),
     "waste": Spec(
         "waste_team_month", "Where each team's part of the bill went",
         (
-            _TEAM, Col("class", "waste_class", "class"), Col("bucket", "bucket", "bucket"),
-            Col("cause", "cause", meaning="whose doing it is; dollars never move between teams"),
-            _GPU_HOURS,
+            _TEAM, _CLASS, _BUCKET, _EFFECTIVE, _SHARE, _GPU_HOURS,
             Col("low to high", "low_gpu_hours", "bounds", meaning="bounds of this row alone"),
-            _EFFECTIVE, _SHARE, _GRADE,
-            Col("measured", "measured_share_ratio", "percent",
-                meaning="share of its GPU-time whose low and high bounds equal its point"),
+            _CAUSE, _GRADE, _MEASURED,
         ),
         first=ALL, first_of_team=ALL,
         evidence="Rule, rows and files of each: waste_evidence, or "
@@ -193,7 +194,7 @@ SPECS: dict[str, Spec] = {
     "kernels_all": Spec(
         "kernel_cost", "Kernels over all jobs, the dearest first",
         (
-            Col("bucket", "bucket", "bucket"), Col("op", "op", "name"),
+            _BUCKET, Col("op", "op", "name"),
             Col("kernel family", "kernel_family", "name"), Col("jobs", "job_count", "count"),
             Col("calls", "calls", "count"), _GPU_HOURS,
             Col("direct", "direct_usd", "usd", True, "billed cost of the kernel's own time"),
@@ -209,7 +210,7 @@ SPECS: dict[str, Spec] = {
     "kernels": Spec(
         "kernel_cost", "Kernels per job, the dearest first",
         (
-            _TEAM, Col("job", "job_id", "job"), Col("bucket", "bucket", "bucket"),
+            _TEAM, Col("job", "job_id", "job"), _BUCKET,
             Col("module", "module", "name"), Col("op", "op", "name"),
             Col("kernel family", "kernel_family", "name"), Col("calls", "calls", "count"),
             _GPU_HOURS,
@@ -257,7 +258,7 @@ SPECS: dict[str, Spec] = {
         (
             _TEAM, _JOB, Col("GPU", "gpu_uuid", "gpu"), Col("from (UTC)", "start", "instant"),
             Col("to (UTC)", "end", "instant"), Col("kind", "sub"),
-            Col("class", "waste_class", "class"), Col("billed time", "gpu_ns", "seconds", True),
+            _CLASS, Col("billed time", "gpu_ns", "seconds", True),
             _BILLED,
         ),
         evidence=_BEHIND.format(bucket="idle_held"), empty="No idle session.",
@@ -265,8 +266,7 @@ SPECS: dict[str, Spec] = {
     "unknown": Spec(
         "waste_team_month", "What nothing explains, with its dollars",
         (
-            _TEAM, Col("bucket", "bucket", "bucket"), Col("cause", "cause"), _GPU_HOURS,
-            _EFFECTIVE, _SHARE, _GRADE,
+            _TEAM, _BUCKET, _EFFECTIVE, _SHARE, _GPU_HOURS, _CAUSE, _GRADE,
         ),
         evidence="What is missing and how to get it: plumbline doctor.",
         empty="Everything on the bill is explained: 0 USD unknown.",
@@ -313,7 +313,7 @@ SPECS: dict[str, Spec] = {
     "evidence": Spec(
         "waste_evidence", "How many rows of how many files stand behind each bucket",
         (
-            _TEAM, Col("bucket", "bucket", "bucket"), Col("rule", "rule_id"),
+            _TEAM, _BUCKET, Col("rule", "rule_id"),
             Col("source", "source"), Col("rows", "source_rows", "count"),
             Col("files", "source_file_count", "count"),
         ),
@@ -323,7 +323,7 @@ SPECS: dict[str, Spec] = {
     "rules": Spec(
         "waste_evidence", "The rules that decided the buckets",
         (
-            Col("bucket", "bucket", "bucket"), Col("rule", "rule_id"),
+            _BUCKET, Col("rule", "rule_id"),
             Col("proof", "proof"), Col("rests on", "sources"),
         ),
         first=ALL, first_of_team=None, evidence="Rows and files: waste_evidence.",
@@ -331,7 +331,7 @@ SPECS: dict[str, Spec] = {
     "changes": Spec(
         "class_team_month", "This month against the one before, the largest change first",
         (
-            _TEAM, Col("class", "waste_class", "class"),
+            _TEAM, _CLASS,
             Col("before", "before_gpu_ns", "hours", True),
             Col("now", "gpu_ns", "hours", True),
             Col("before", "before_usd", "usd", True), Col("now", "effective_usd", "usd", True),

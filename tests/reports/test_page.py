@@ -232,7 +232,7 @@ def test_unknown_is_shown_with_its_dollars(tmp_path: Path) -> None:
     assert "100.00 USD were billed: 70.00 USD are explained" in page.root.text
     assert "30.00 USD (30.0 %) are unknown" in page.root.text
     assert page.tables["unknown"].rows == [
-        ["a", "busy_unsplit", "own_code", "1.0000", "30.00", "10.0", "E2"]
+        ["a", "busy_unsplit", "30.00", "10.0", "1.0000", "own_code", "E2"]
     ]
 
 
