@@ -182,7 +182,7 @@ select
     gpu_ns,
     gpu_ns - low_ns as less_ns,
     high_ns - gpu_ns as more_ns,
-    case when is_every_step then 'E4' else 'E3' end as evidence_grade,
+    case when is_every_step and not is_unfit_attempt then 'E4' else 'E3' end as evidence_grade,
     case when is_unfit_attempt then 'in_step_trace_unfit' else 'in_step_trace' end as method_id
 from bounded
 where gpu_ns <> 0
