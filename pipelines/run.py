@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -18,7 +18,7 @@ from pipelines.writing import writing
 from warehouse.catalog import CATALOG, write_catalog
 from warehouse.contracts import LANDING
 from warehouse.engines.duckdb import CheckResult, DuckEngine
-from warehouse.errors import CheckFailed
+from warehouse.errors import CheckFailed, StoreError
 from warehouse.models import Graph
 from warehouse.objects import Fault, fault_from_env
 from warehouse.run_tables import run_hour, run_setting
@@ -62,7 +62,7 @@ def run(
     """
     models = graph()
     with publishing(
-        config, models, progress=progress, fault=fault, wait_s=wait_s
+        config, models, progress=progress, fault=fault, wait_s=wait_s, complete=month is None
     ) as (store, transaction):  # fmt: skip
         outcome = Outcome(land(config, store, transaction, progress=progress))
         work = Work(config, store, transaction, models, outcome, progress, observer)
@@ -73,12 +73,14 @@ def run(
 @contextmanager
 def publishing(
     config: Config, models: Graph, *, progress: Progress, fault: Fault | None = None,
-    wait_s: float = 0.0,
+    wait_s: float = 0.0, complete: bool = True,
 ) -> Iterator[tuple[Store, Transaction]]:  # fmt: skip
     """The configuration's store, held for writing; its catalog is renewed at the end.
 
     It is renewed after an error too: what was committed before stands, and the files that it
-    replaced go. Raises StoreBusy where another process still writes after `wait_s` seconds.
+    replaced go. Months that an older Plumbline published may not fit the models yet; no catalog can
+    be made then, which is an error only where the block builds all months (`complete`). Raises
+    StoreBusy where another process still writes after `wait_s` seconds.
     """
     store = open_store(config, fault=fault)
     catalog, tables = Path(store.root) / CATALOG, {**LANDING, **marts(models)}
@@ -86,9 +88,15 @@ def publishing(
         try:
             yield store, transaction
         except Exception:
-            write_catalog(store, catalog, tables)
+            with suppress(StoreError):
+                write_catalog(store, catalog, tables)
             raise
-        write_catalog(store, catalog, tables)
+        try:
+            write_catalog(store, catalog, tables)
+        except StoreError as error:
+            if complete:
+                raise
+            progress(f"the catalog waits until all months are built: {error}")
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ def landing_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
         with as_failure():
             config = deployment.load()
             say = context.log.info
-            with publishing(config, models, progress=say, wait_s=WAIT_S) as (store, transaction):
+            with publishing(
+                config, models, progress=say, wait_s=WAIT_S, complete=False
+            ) as (store, transaction):  # fmt: skip
                 before = landing_record.files(store)
                 landed = land(config, store, transaction, progress=say)
                 after = landing_record.files(store)

@@ -73,16 +73,16 @@ def model_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
         window = None if span is None else months_between(*span)
         record = Record()
         with as_failure():
-            settings = deployment.load()
+            settings, wanted = deployment.load(), None if config.touched else window
             with publishing(
-                settings, models, progress=context.log.info, wait_s=WAIT_S
+                settings, models, progress=context.log.info, wait_s=WAIT_S, complete=wanted is None
             ) as (store, transaction):  # fmt: skip
                 work = Work(
                     settings, store, transaction, models, Outcome(Landed()),
                     once_a_month(context.log.info), record,
                 )  # fmt: skip
                 try:
-                    build(work, wanted=None if config.touched else window)
+                    build(work, wanted=wanted)
                 except PlumblineError:
                     yield from _chosen_checks(context, models, record)
                     _log(context, models, calendar, record, store, record.months)

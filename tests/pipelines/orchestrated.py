@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -10,18 +9,21 @@ from pathlib import Path
 import dagster as dg
 
 import pipelines.definitions
+import pipelines.run
 from pipelines.definitions import assemble
 from pipelines.orchestration import jobs
-from warehouse.shipped import graph
+from warehouse.models import Graph
 
 START, END = date(2026, 9, 1), date(2026, 12, 1)
 RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
-#: The SQL graph, parsed once for all tests: it takes as long as a small run.
-shipped = functools.cache(graph)
-
 #: Errors only: a failing test shows what was said.
 QUIET = {"python_logs": {"python_log_level": "ERROR"}}
+
+
+def shipped() -> Graph:
+    """The SQL graph, parsed once for all tests of this room (conftest.py)."""
+    return pipelines.run.graph()
 
 
 def definitions(config: Path | str) -> dg.Definitions:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
+import pipelines.run
 from pipelines.config import load_config
-from pipelines.run import open_store
+from pipelines.run import open_store, publishing, run
 from pipelines.writing import writing
 from tests.pipelines.command import call, cluster, done, failed
 from tests.pipelines.published import quiet
-from warehouse.errors import StoreBusy
+from warehouse.contracts import Column
+from warehouse.errors import StoreBusy, StoreError
+from warehouse.shipped import graph, marts
 from warehouse.store import Store, Transaction
 
 
@@ -87,3 +91,23 @@ def test_a_failed_check_leaves_a_catalog_that_answers(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "out" / "plumbline.duckdb"), read_only=True) as catalog:
         assert catalog.execute("select count(*) from job_attempt").fetchall() == [(2,)]
         assert catalog.execute("select sum(billed_usd) from showback_team_month").fetchall()
+
+
+def test_months_of_an_older_plumbline_hold_up_the_catalog_until_they_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load_config(cluster(tmp_path))
+    run(config, progress=quiet)
+    newer = marts(graph())
+    table = newer["allocation"]
+    columns = (*table.columns, Column("colour", table.columns[0].type, "", "a new column"))
+    newer["allocation"] = replace(table, columns=columns)
+    monkeypatch.setattr(pipelines.run, "marts", lambda _: newer)
+    said: list[str] = []
+    with publishing(config, graph(), progress=said.append, complete=False):
+        pass
+    assert "the catalog waits until all months are built" in said[0]
+    with pytest.raises(StoreError, match="colour"), publishing(config, graph(), progress=quiet):
+        pass
+    with pytest.raises(ZeroDivisionError), publishing(config, graph(), progress=quiet):
+        raise ZeroDivisionError
