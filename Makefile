@@ -41,6 +41,7 @@ wheel: $(VENV)/.ready
 	$(AWAY) -m pipelines.cli init
 	$(AWAY) -m pipelines.cli --config $(CONFIG) run
 	$(AWAY) -m pipelines.cli --config $(CONFIG) report > ../report.txt
+	$(AWAY) -m pipelines.cli --config $(CONFIG) report --out ../report
 
 clean:
 	rm -rf build $(VENV)

@@ -1,4 +1,4 @@
-"""Asking the published tables: each table of a report is one SELECT in reports/tables/.
+"""Asking the published tables: each table of a report is one SELECT in reports/questions/.
 
 The file gives all rows in reading order, for CSV, XLSX and whoever asks again with `plumbline sql`.
 A page shows the first of them; how many are left and what they add up to is asked with them, so
@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from reports.names import is_unsafe
 
-TABLES = Path(__file__).resolve().parent / "tables"
+QUESTIONS = Path(__file__).resolve().parent / "questions"
 #: Columns that a total is asked for end so.
 _SUMMED = {"_usd": "decimal(38, 12)", "_ns": "decimal(38, 0)", "_count": "decimal(38, 0)",
             "_lines": "decimal(38, 0)"}  # fmt: skip
@@ -72,7 +72,7 @@ class Listing:
 
 def question(name: str) -> str:
     """The text of a table's SELECT, with `$month` and the like where values go."""
-    return (TABLES / f"{name}.sql").read_text(encoding="utf-8")
+    return (QUESTIONS / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def filled(name: str, values: Mapping[str, Value], team: str | None = None) -> exp.Select:

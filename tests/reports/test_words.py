@@ -55,7 +55,7 @@ def test_everything_that_is_drawn_has_a_colour() -> None:
 
 
 def test_each_table_has_a_question_and_each_question_a_table() -> None:
-    assert {path.stem for path in listing.TABLES.glob("*.sql")} == set(specs.SPECS)
+    assert {path.stem for path in listing.QUESTIONS.glob("*.sql")} == set(specs.SPECS)
     assert set(specs.FILES) | {"step_times", "unread"} == set(specs.SPECS)
 
 
