@@ -62,4 +62,5 @@ def command(settings: Settings, older_than: int, dry_run: bool) -> None:
     verb = "would be forgotten" if dry_run else "forgotten"
     click.echo(f"runs made before {before:%Y-%m-%d}: {found.runs} {verb}, {found.kept} kept")
     if found.files:
-        click.echo(f"files of runs that are not known: {found.files} {verb}")
+        removed = "would be removed" if dry_run else "removed"
+        click.echo(f"files of runs that are gone: {found.files} {removed}")
