@@ -372,7 +372,7 @@ def test_a_damaged_compressed_file_is_refused(read: Read) -> None:
         (b"ts_ns,gpu_util_pct\n1,2\n", "is no FOCUS bill: it has no column BilledCost"),
         (b"BilledCost,EffectiveCost\n1,1\n", "has no column BillingCurrency, ChargeCategory"),
         ("BilledCost\n".encode("utf-16"), "is UTF-16"),
-        (gzip.compress(b"x"), "is compressed by gzip"),
+        (gzip.compress(b"x", mtime=0), "is compressed by gzip"),
         (b"\x00\xff" * 50, "is no FOCUS bill"),
         (b"BilledCost,billedcost\n", "has two columns BilledCost"),
     ],
