@@ -21,7 +21,7 @@ class Record:
     """An Observer that keeps row counts by model and month, check results, and units."""
 
     rows: dict[str, dict[date, int]] = field(default_factory=dict)
-    checked_: list[tuple[date, CheckResult]] = field(default_factory=list)
+    results: list[tuple[date, CheckResult]] = field(default_factory=list)
     units: dict[date, Unit] = field(default_factory=dict)
     same: dict[date, Unit] = field(default_factory=dict)
 
@@ -31,7 +31,7 @@ class Record:
 
     def checked(self, month: date, result: CheckResult) -> None:
         """Keep the result."""
-        self.checked_.append((month, result))
+        self.results.append((month, result))
 
     def published(self, month: date, unit: Unit) -> None:
         """Keep the unit that readers see."""
@@ -53,7 +53,7 @@ class Record:
             for month, unit in self.same.items()
             for result in _remembered(models, unit)
         ]
-        yield from checks.results(models, self.checked_, remembered)
+        yield from checks.results(models, self.results, remembered)
 
     def metadata(self, model: Model, store: Store, month: date) -> describe.Metadata:
         """The metadata of a model's materialisation of one month."""
