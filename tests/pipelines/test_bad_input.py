@@ -17,13 +17,17 @@ from warehouse.errors import CheckFailed, SourceError
 Edit = Callable[[Path], None]
 
 
+#: Bad traces have tests of their own; without the good ones a run takes half the time.
+NO_TRACES = shutil.ignore_patterns("kineto")
+
+
 @pytest.fixture
 def spoiled(root: Path, tmp_path: Path) -> Callable[[Edit], tuple[Published, Outcome]]:
     """Run a copy of the example after an edit of it."""
 
     def make(edit: Edit) -> tuple[Published, Outcome]:
         folder = tmp_path / "a" / "b"
-        shutil.copytree(root / "examples" / "h200", folder)
+        shutil.copytree(root / "examples" / "h200", folder, ignore=NO_TRACES)
         edit(folder)
         config = load_config(folder / "plumbline.toml")
         outcome = run(config, progress=quiet)
@@ -179,7 +183,7 @@ def test_a_restated_bill_replaces_its_period_and_a_lost_file_is_forgotten(
     root: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "a" / "b"
-    shutil.copytree(root / "examples" / "h200", folder)
+    shutil.copytree(root / "examples" / "h200", folder, ignore=NO_TRACES)
     config = load_config(folder / "plumbline.toml")
     run(config, progress=quiet)
     before = assert_exact(Published(config.root))
