@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -132,7 +132,8 @@ def test_every_question_runs_on_nothing_and_on_the_recording(
 ) -> None:
     values = {
         "month": date(2026, 11, 1), "team": "research", "bucket": "idle_held", "top": 3,
-        "scope": "in_steps",
+        "scope": "in_steps", "hours": 1, "first": datetime(2026, 11, 1, tzinfo=UTC),
+        "end": datetime(2026, 12, 1, tzinfo=UTC),
     }  # fmt: skip
     some = Published(load_config(demo)).ask(question, **values)
     none = Published(load_config(cluster(tmp_path))).ask(question, **values)

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from pipelines.config import Config
+from pipelines.config import Config, load_config
 from pipelines.run import open_store, run
 from tests.pipelines.published import quiet, snapshot
 from warehouse.errors import StoreError
@@ -78,9 +78,11 @@ def test_a_run_stopped_at_a_fault_point_can_be_run_again(
 
 @pytest.mark.slow
 def test_twenty_random_kills_leave_the_bytes_of_an_undisturbed_run(
-    root: Path, tmp_path: Path, recorded: tuple[object, object, Config]
+    root: Path, tmp_path: Path
 ) -> None:
     text = (root / "examples" / "h200" / "plumbline.toml").read_text()
+    # One trace is as good as all: a run is killed in every part of it, and takes half the time.
+    text = text.replace("recordings/*/job_*/kineto/", "recordings/*/job_1006/kineto/")
     home = tmp_path / "home"
     home.mkdir()
     for entry in (root / "examples" / "h200").iterdir():
@@ -102,7 +104,7 @@ def test_twenty_random_kills_leave_the_bytes_of_an_undisturbed_run(
             command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
             # A deadline, not a pause: the kill has to fall anywhere in the run.
-            deadline = time.monotonic() + rng.uniform(0.3, 6)
+            deadline = time.monotonic() + rng.uniform(0.3, 5)
             while process.poll() is None and time.monotonic() < deadline:
                 os.sched_yield()
             ended += process.poll() == 0
@@ -111,7 +113,9 @@ def test_twenty_random_kills_leave_the_bytes_of_an_undisturbed_run(
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = without_catalog(snapshot(tmp_path / "warehouse"))
-    assert found == without_catalog(snapshot(recorded[2].root))
+    config = replace(load_config(home / "plumbline.toml"), root=tmp_path / "undisturbed")
+    run(config, progress=quiet)
+    assert found == without_catalog(snapshot(config.root))
     assert ended < 20
 
 
