@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ingest.rows import BATCH_ROWS, Columns, Rejects
 from ingest.traces import modules
 from ingest.traces.events import NO_ARGS, Args, Event, long
-from ingest.traces.kernel_names import family, kind_of
+from ingest.traces.kernel_names import collective_name, family, kind_of
 from ingest.traces.op_work import work
 from ingest.traces.times import Clock
 from warehouse.contracts import Batch, SourceFile
@@ -340,7 +340,7 @@ def _collective(args: list[Args]) -> dict[str, Values]:
         return {}
     return {
         "collective": [
-            None if a.collective is None else a.collective.lower().replace("_", "") for a in args
+            None if a.collective is None else collective_name(a.collective) for a in args
         ],
         "group_name": [a.group_name for a in args],
         "group_ranks": [a.group_ranks for a in args],

@@ -255,8 +255,10 @@ def test_launches_of_which_the_trace_shows_no_work_are_work_that_it_lost(
     tables: dict[str, Rows] = {
         "int_trace": [{"trace_no": 1, "source_file": "f", "job_id": "7"}],
         "stg_trace_launch": launches + others,
-        "stg_trace_kernel": [
-            {"source_file": "f", "event_no": 900 + n, "correlation": n} for n in range(lost, 100)
+        "trace_kernel": [
+            # Of no length, as in whole-microsecond traces: work all the same.
+            {"source_file": "f", "event_no": 900 + n, "correlation": n, "start_ns": 5, "end_ns": 5}
+            for n in range(lost, 100)
         ],
         "int_logged_step": logged("100 100 100t 100 100"),
         "int_trace_step": windows(logged("100 100 100t 100 100")),

@@ -136,12 +136,13 @@ def test_a_graph_is_known_by_its_node_or_its_launch() -> None:
             "int_trace": TRACES,
             "int_trace_device": "trace_no | device | hold_id\n1 | 0 | 4\n",
             "stg_trace_kernel": """
-                source_file | event_no | device | correlation | is_graph | name
-                f           | 1        | 0      | 1           | true     | k
-                f           | 2        | 0      | 2           | false    | k
-                f           | 3        | 0      | 3           | false    | k
-                f           | 4        | 0      |             | false    | sm80_xmma_gemm_tf32
-                f           | 5        | 1      | 1           | true     | k
+                source_file | event_no | device | correlation | is_graph | name | start_ns | end_ns
+                f           | 1        | 0      | 1           | true     | k    | 1        | 2
+                f           | 2        | 0      | 2           | false    | k    | 1        | 2
+                f           | 3        | 0      | 3           | false    | k    | 1        | 2
+                f           | 4        | 0      |             | false    | tf32 | 1        | 2
+                f           | 5        | 1      | 1           | true     | k    | 1        | 2
+                f           | 6        | 0      | 3           | false    | k    | 1        | 1
             """,
             "stg_trace_launch": """
                 source_file | event_no | correlation | name             | start_ns

@@ -48,7 +48,14 @@ recorded as (
         hosted.trace_no,
         hosted.event_no,
         min(kept.seq) as seq
-    from hosted
+    from (
+        select
+            *,
+            unnest(generate_series(op_start_ns // 1000000000, op_end_ns // 1000000000))
+                as second_id
+        from hosted
+        where op_start_ns is not null
+    ) as hosted
     inner join int_hold as hold
         on hosted.hold_id = hold.hold_id
     inner join stg_collective as kept
@@ -57,6 +64,7 @@ recorded as (
         and (kept.attempt is null or kept.attempt = hold.attempt)
         and kept.rank = hold.rank
         and kept.group_name = hosted.group_name
+        and kept.created_ns // 1000000000 = hosted.second_id
         and kept.created_ns >= hosted.op_start_ns
         and kept.created_ns <= hosted.op_end_ns
     group by

@@ -50,3 +50,5 @@ inner join stg_trace_kernel as work
 left join int_launch as launch
     on trace.trace_no = launch.trace_no
     and work.correlation = launch.correlation
+-- Whole-microsecond traces of 2021 have kernels of no length: work, but no time to divide.
+where work.end_ns > work.start_ns

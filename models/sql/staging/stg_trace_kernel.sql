@@ -43,4 +43,3 @@ select
     seq,
     in_elements
 from trace_kernel
-where end_ns > start_ns
