@@ -14,7 +14,7 @@ select
         sum(wait_caused_usd) over (partition by cluster, job_id, attempt) as decimal(38, 12)
     ) as job_wait_usd
 from straggler_rank
-where month = $month
+where month = $month and wait_caused_gpu_ns is not null
 order by
     job_wait_usd desc,
     cluster,

@@ -1,6 +1,7 @@
 /*
 purpose: which ranks the others wait for: the waiting inside collectives that each traced rank caused
-    by coming last, over the whole job. A second view of comm_wait, never added to it.
+    by coming last, over the whole job. A second view of comm_wait, never added to it. Where no
+    collective of the attempt is matched, nobody can be said to have been waited for, or not.
     slowdown_ratio = its traced step time without waiting / the same of the attempt's other ranks.
 grain: one row per month, attempt and traced rank of several
 keys: month, cluster, job_id, attempt, rank, gpu_uuid
@@ -12,8 +13,8 @@ columns:
     rank | BIGINT | - | rank
     gpu_uuid | VARCHAR | - | its GPU
     node | VARCHAR | - | its node
-    wait_caused_gpu_ns | BIGINT | ns | GPU-time that other ranks waited for it
-    wait_caused_usd | DECIMAL(38,12) | USD | billed cost of that time, paid by those who waited
+    wait_caused_gpu_ns | BIGINT | ns | GPU-time that other ranks waited for it, null where no collective is matched
+    wait_caused_usd | DECIMAL(38,12) | USD | billed cost of that time, paid by those who waited; null likewise
     slowdown_ratio | DOUBLE | ratio | its own time against the others', null where none is traced
     team | VARCHAR | - | team that holds it
 */
@@ -64,6 +65,17 @@ caused as (
         state.cause_hold_id
 ),
 
+matched as (
+    select distinct
+        hold.cluster,
+        hold.job_id,
+        hold.attempt
+    from int_collective_call as call
+    inner join int_hold as hold
+        on call.hold_id = hold.hold_id
+    where call.is_matched
+),
+
 present as (
     select distinct
         money.month,
@@ -81,8 +93,10 @@ select
     hold.rank,
     hold.gpu_uuid,
     hold.node,
-    coalesce(caused.gpu_ns, 0) as wait_caused_gpu_ns,
-    coalesce(caused.billed_usd, 0) as wait_caused_usd,
+    case when matched.job_id is not null then coalesce(caused.gpu_ns, 0) end
+        as wait_caused_gpu_ns,
+    case when matched.job_id is not null then coalesce(caused.billed_usd, 0) end
+        as wait_caused_usd,
     case
         when ranked.others_ns > 0
             then cast(ranked.own_ns * ranked.others_steps as double)
@@ -97,3 +111,7 @@ inner join int_hold as hold
 left join caused
     on present.month = caused.month
     and present.hold_id = caused.hold_id
+left join matched
+    on hold.cluster = matched.cluster
+    and hold.job_id = matched.job_id
+    and hold.attempt = matched.attempt
