@@ -378,7 +378,7 @@ def test_waiting_that_compute_hides_blames_nobody() -> None:
 
 def split(
     weight: dict[str, int] | list[dict[str, Any]], total: int, engine: int, *, seen: int = -1,
-    unfit: bool = False, every: bool = False, holds: str = ONE,
+    unfit: bool = False, every: bool = False, holds: str = ONE, doubt: tuple[int, int] = (0, 0),
 ) -> list[tuple[str, int, int, int, str, str]]:  # fmt: skip
     """(bucket, ns, low, high, grade, method) of one hour's in_step time."""
     weighed = (
@@ -394,6 +394,7 @@ def split(
         "int_trace_fit": [
             {"hold_id": 4, "is_unfit_attempt": unfit, "is_every_step": every}
         ] if weighed else [],
+        "int_wait_bound": [{"hold_id": 4, "less_ns": doubt[0], "more_ns": doubt[1]}],
     })  # fmt: skip
     return [
         (
@@ -471,6 +472,24 @@ def test_where_every_step_is_traced_the_split_is_measured() -> None:
         ("compute", 700, 700, 700, "E4", "in_step_trace"),
         ("launch_gap", 300, 300, 300, "E4", "in_step_trace"),
     ]
+
+
+def test_there_too_waiting_is_as_sure_as_the_clocks_of_the_hosts() -> None:
+    # Two stragglers, 10 ns for each of the weight; waiting 4 ns less or 6 more in all.
+    parts = [
+        {"bucket": "comm_exposed", "cause_hold_id": 0, "weight": 50},
+        {"bucket": "comm_wait", "cause_hold_id": 5, "weight": 30},
+        {"bucket": "comm_wait", "cause_hold_id": 6, "weight": 10},
+        {"bucket": "compute", "cause_hold_id": 0, "weight": 10},
+    ]
+    found = split(parts, 1000, 900, every=True, holds=TWO, doubt=(4, 6))
+    assert [row[:4] for row in found] == [
+        ("comm_exposed", 500, 440, 540), ("comm_wait", 300, 270, 345),
+        ("comm_wait", 100, 90, 115), ("compute", 100, 100, 100),
+    ]  # fmt: skip
+    # Never below nothing, nor above all of the hour.
+    found = split(parts, 1000, 900, every=True, holds=TWO, doubt=(900, 900))
+    assert [row[2:4] for row in found] == [(0, 1000), (0, 1000), (0, 1000), (100, 100)]
 
 
 def test_a_hold_without_traces_is_split_by_its_counters_as_before() -> None:

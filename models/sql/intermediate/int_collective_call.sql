@@ -1,8 +1,8 @@
 /*
-purpose: collectives as each rank's GPU ran them, matched across the ranks of their group.
-    By number where every rank's trace or recorder gives it, else by group, kind and order within the
-    step. A match needs every participant and kernels that overlap in time, since a
-    collective ends nowhere before its last rank has begun; one by order needs the same elements too.
+purpose: collectives with the moment from which each kernel no longer waits: when its last
+    participant began, by the kernel's own host's clock. A match counts where the clocks of its
+    hosts are known (int_host_clock) and its kernels overlap in time by them, since a collective
+    ends nowhere before its last rank has begun.
 grain: one row per collective kernel on a hold
 keys: trace_no, event_no
 columns:
@@ -13,201 +13,125 @@ columns:
     end_ns | BIGINT | ns | end, epoch, exclusive
     is_matched | BOOLEAN | - | every participant's kernel is known
     last_start_ns | BIGINT | ns | when the last participant began, null where not matched
+    last_low_ns | BIGINT | ns | the same at the earliest, as far as clocks are known
+    last_high_ns | BIGINT | ns | the same at the latest
     last_hold_id | BIGINT | - | hold of the last participant, null where not matched
     matched_by | VARCHAR | - | seq, order or null
+checks:
+    last_in_bounds | blocking | last_low_ns <= last_start_ns and last_start_ns <= last_high_ns
 */
-with hosted as (
+with first_rank as (
     select
-        work.trace_no,
-        work.event_no,
-        work.hold_id,
-        work.start_ns,
-        work.end_ns,
-        coalesce(work.collective, '') as collective,
-        work.group_name,
-        work.group_key,
-        work.group_size,
-        work.seq,
-        coalesce(work.in_elements, -1) as in_elements,
-        coalesce(op.start_ns, launch.start_ns, work.start_ns) as host_ns,
-        op.start_ns as op_start_ns,
-        op.end_ns as op_end_ns
-    from int_gpu_work as work
-    left join int_launch as launch
-        on work.trace_no = launch.trace_no
-        and work.correlation = launch.correlation
-    left join int_op as op
-        on work.trace_no = op.trace_no
-        and work.external_id = op.external_id
-        and op.name = 'record_param_comms'
-    where work.kind = 'comm'
-),
-
-recorded as (
-    select
-        hosted.trace_no,
-        hosted.event_no,
-        min(kept.seq) as seq
+        match_no,
+        trace_no,
+        node
     from (
         select
             *,
-            unnest(generate_series(op_start_ns // 1000000000, op_end_ns // 1000000000))
-                as second_id
-        from hosted
-        where op_start_ns is not null
-    ) as hosted
-    inner join int_hold as hold
-        on hosted.hold_id = hold.hold_id
-    inner join stg_collective as kept
-        on hold.job_id = kept.job_id
-        and (kept.cluster is null or kept.cluster = hold.cluster)
-        and (kept.attempt is null or kept.attempt = hold.attempt)
-        and kept.rank = hold.rank
-        and kept.group_name = hosted.group_name
-        and kept.created_ns // 1000000000 = hosted.second_id
-        and kept.created_ns >= hosted.op_start_ns
-        and kept.created_ns <= hosted.op_end_ns
-    group by
-        hosted.trace_no,
-        hosted.event_no
-    having count(distinct kept.seq) = 1
+            row_number() over (partition by match_no order by rank, trace_no) as place
+        from int_collective
+        where match_no is not null
+    ) as ranked
+    where place = 1
 ),
 
-stepped as (
+-- By the clock of the first rank's host.
+told as (
     select
-        hosted.*,
-        hold.cluster,
-        hold.job_id,
-        hold.attempt,
-        hold.rank,
-        coalesce(hosted.seq, recorded.seq) as any_seq,
-        coalesce(step.step, step.profiler_step) as step
-    from hosted
-    inner join int_hold as hold
-        on hosted.hold_id = hold.hold_id
-    left join recorded
-        on hosted.trace_no = recorded.trace_no
-        and hosted.event_no = recorded.event_no
-    left join int_trace_step as step
-        on hosted.trace_no = step.trace_no
-        and hosted.hold_id = step.hold_id
-        and hosted.host_ns >= step.start_ns
-        and hosted.host_ns < step.end_ns
+        call.match_no,
+        call.trace_no,
+        call.event_no,
+        call.hold_id,
+        call.node,
+        call.start_ns,
+        call.end_ns,
+        case when call.node = own.node then 0 else clock.ahead_ns end as ahead_ns,
+        case when call.node = own.node then 0 else clock.low_ns end as low_ns,
+        case when call.node = own.node then 0 else clock.high_ns end as high_ns
+    from int_collective as call
+    inner join first_rank as own
+        on call.match_no = own.match_no
+    left join int_host_clock as clock
+        on own.trace_no = clock.first_trace_no
+        and call.group_key = clock.group_key
+        and call.node = clock.node
 ),
 
-keyed as (
+on_node as (
+    select
+        match_no,
+        node,
+        max(start_ns) as here_ns,
+        max(start_ns - high_ns) as earliest_ns,
+        max(start_ns - low_ns) as latest_ns,
+        row_number() over (
+            partition by match_no order by max(start_ns - low_ns) desc, node
+        ) as place
+    from told
+    group by
+        match_no,
+        node
+),
+
+-- When the last of the other nodes began. Kernels of one node share its clock: no doubt there.
+elsewhere as (
+    select
+        match_no,
+        node,
+        here_ns,
+        max(earliest_ns) over of_match as earliest_ns,
+        case
+            when place > 1 then max(latest_ns) over of_match
+            else max(case when place > 1 then latest_ns end) over of_match
+        end as latest_ns
+    from on_node
+    window of_match as (partition by match_no)
+),
+
+placed as (
     select
         *,
-        case
-            when any_seq is not null then concat('seq ', cast(any_seq as varchar))
-            when step is not null
-                then concat(
-                    'order ',
-                    cast(step as varchar),
-                    ' ',
-                    cast(
-                        row_number() over (
-                            partition by trace_no, hold_id, group_key, collective, step
-                            order by host_ns, start_ns, event_no
-                        ) as varchar
-                    )
-                )
-        end as match_key
-    from stepped
+        row_number() over (
+            partition by match_no order by start_ns - ahead_ns desc, hold_id
+        ) as place,
+        max(start_ns - ahead_ns) over of_match as last_ns,
+        min(end_ns - ahead_ns) over of_match as first_end_ns,
+        count(*) over of_match - count(ahead_ns) over of_match as untold
+    from told
+    window of_match as (partition by match_no)
 ),
 
--- Two kernels of one rank with one key (a collective of several kernels) match nothing.
-grouped as (
-    select
-        cluster,
-        job_id,
-        attempt,
-        group_key,
-        collective,
-        match_key,
-        max(group_size) as group_size,
-        count(*) as kernels,
-        count(distinct rank) as ranks,
-        max(in_elements) - min(in_elements) as differs,
-        max(start_ns) as last_start_ns,
-        min(end_ns) as first_end_ns
-    from keyed
-    where
-        match_key is not null
-        and group_key is not null
-    group by
-        cluster,
-        job_id,
-        attempt,
-        group_key,
-        collective,
-        match_key
-),
-
-complete as (
+sound as (
     select *
-    from grouped
+    from placed
     where
-        ranks = group_size
-        and kernels = ranks
-        and ranks > 1
-        and (differs = 0 or starts_with(match_key, 'seq '))
-        and last_start_ns < first_end_ns
-),
-
-last_rank as (
-    select
-        keyed.cluster,
-        keyed.job_id,
-        keyed.attempt,
-        keyed.group_key,
-        keyed.collective,
-        keyed.match_key,
-        min(keyed.hold_id) as hold_id
-    from keyed
-    inner join complete
-        on keyed.cluster = complete.cluster
-        and keyed.job_id = complete.job_id
-        and keyed.attempt = complete.attempt
-        and keyed.group_key = complete.group_key
-        and keyed.collective = complete.collective
-        and keyed.match_key = complete.match_key
-        and keyed.start_ns = complete.last_start_ns
-    group by
-        keyed.cluster,
-        keyed.job_id,
-        keyed.attempt,
-        keyed.group_key,
-        keyed.collective,
-        keyed.match_key
+        untold = 0
+        and last_ns < first_end_ns
 )
 
 select
-    keyed.trace_no,
-    keyed.event_no,
-    keyed.hold_id,
-    keyed.start_ns,
-    keyed.end_ns,
-    complete.match_key is not null as is_matched,
-    complete.last_start_ns,
+    call.trace_no,
+    call.event_no,
+    call.hold_id,
+    call.start_ns,
+    call.end_ns,
+    sound.match_no is not null as is_matched,
+    sound.last_ns + sound.ahead_ns as last_start_ns,
+    greatest(elsewhere.here_ns, elsewhere.earliest_ns + sound.low_ns) as last_low_ns,
+    greatest(
+        elsewhere.here_ns,
+        coalesce(elsewhere.latest_ns + sound.high_ns, elsewhere.here_ns)
+    ) as last_high_ns,
     last_rank.hold_id as last_hold_id,
-    case
-        when complete.match_key is null then null
-        when keyed.any_seq is not null then 'seq'
-        else 'order'
-    end as matched_by
-from keyed
-left join complete
-    on keyed.cluster = complete.cluster
-    and keyed.job_id = complete.job_id
-    and keyed.attempt = complete.attempt
-    and keyed.group_key = complete.group_key
-    and keyed.collective = complete.collective
-    and keyed.match_key = complete.match_key
-left join last_rank
-    on complete.cluster = last_rank.cluster
-    and complete.job_id = last_rank.job_id
-    and complete.attempt = last_rank.attempt
-    and complete.group_key = last_rank.group_key
-    and complete.collective = last_rank.collective
-    and complete.match_key = last_rank.match_key
+    case when sound.match_no is not null then call.matched_by end as matched_by
+from int_collective as call
+left join sound
+    on call.trace_no = sound.trace_no
+    and call.event_no = sound.event_no
+    and call.hold_id = sound.hold_id
+left join elsewhere
+    on sound.match_no = elsewhere.match_no
+    and call.node = elsewhere.node
+left join sound as last_rank
+    on sound.match_no = last_rank.match_no
+    and last_rank.place = 1

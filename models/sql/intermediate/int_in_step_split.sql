@@ -55,6 +55,11 @@ cell as (
                 partition by in_step.bundle_id, in_step.hold_id, in_step.hour_id
             ) as bigint
         ) as all_weight,
+        cast(
+            sum(weight.weight) over (
+                partition by in_step.bundle_id, in_step.hold_id, in_step.hour_id, weight.bucket
+            ) as bigint
+        ) as bucket_weight,
         cast(in_step.total_ns as hugeint) * weight.weight as product
     from in_step
     inner join int_trace_weight as weight
@@ -102,12 +107,23 @@ traced as (
         shared.gpu_ns,
         hold.gpu_count,
         fit.is_unfit_attempt,
-        fit.is_every_step
+        fit.is_every_step,
+        -- Doubt about what of its collectives was waiting, scaled from the traced time to this.
+        cast(
+            cast(coalesce(doubt.less_ns, 0) as hugeint) * shared.total_ns // shared.all_weight
+            * shared.weight // shared.bucket_weight as bigint
+        ) as wait_less_ns,
+        cast(
+            cast(coalesce(doubt.more_ns, 0) as hugeint) * shared.total_ns // shared.all_weight
+            * shared.weight // shared.bucket_weight as bigint
+        ) as wait_more_ns
     from shared
     inner join int_hold as hold
         on shared.hold_id = hold.hold_id
     inner join int_trace_fit as fit
         on shared.hold_id = fit.hold_id
+    left join int_wait_bound as doubt
+        on shared.hold_id = doubt.hold_id
 ),
 
 -- Under five windows there is no interval: the bounds are what counters and logic leave open.
@@ -116,12 +132,18 @@ bounded as (
         *,
         case
             when is_unfit_attempt then 0
+            when is_every_step and bucket = 'comm_wait' then greatest(gpu_ns - wait_less_ns, 0)
+            when is_every_step and bucket = 'comm_exposed' then greatest(gpu_ns - wait_more_ns, 0)
             when is_every_step then gpu_ns
             when bucket = 'compute' and gpu_count = 1 then least(gpu_ns, busy_ns)
             else 0
         end as low_ns,
         case
             when is_unfit_attempt then total_ns
+            when is_every_step and bucket = 'comm_wait'
+                then least(gpu_ns + wait_more_ns, total_ns)
+            when is_every_step and bucket = 'comm_exposed'
+                then least(gpu_ns + wait_less_ns, total_ns)
             when is_every_step then gpu_ns
             when bucket in ('compute', 'comm_wait', 'comm_exposed')
                 then greatest(gpu_ns, busy_ns + unseen_ns)
