@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.harness import run_model
+from tests.models.harness import expect, run_model
 
 GROUP = "0 [0, 1]"
 
@@ -170,3 +170,20 @@ def test_doubt_is_what_clocks_leave_open_within_the_kernel_and_all_that_is_not_m
         "int_kernel_share": [{"trace_no": 1, "hold_id": 4, "window_id": 1, **r} for r in shares],
     })  # fmt: skip
     assert rows == [{"hold_id": 4, "less_ns": 50, "more_ns": 100 + 7}]
+
+
+def test_the_published_clock_names_both_hosts_and_the_trace() -> None:
+    expect(
+        "host_clock",
+        {
+            "int_collective": [call(1, "a", 100, 400), call(1, "b", 1300, 1400)],
+            "int_trace": [
+                {"trace_no": 10, "source_file": "f", "start_ns": "10:00", "cluster": "c1",
+                 "job_id": "7", "attempt": 0},
+            ],
+        },
+        """
+        source_file | job_id | first_node | node | ahead_ns | low_ns | high_ns | match_count
+        f           | 7      | a          | b    | 1000     | 900    | 1300    | 1
+        """,
+    )  # fmt: skip
