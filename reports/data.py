@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 
 import pyarrow as pa
 from sqlglot import exp
@@ -53,7 +53,7 @@ class Data:
         if key not in self._texts:
             query = self.query(name, None if team is None else _TEAM)
             self._texts[key] = query.sql("duckdb", pretty=True, comments=False)
-        return self._texts[key].replace(f"'{_TEAM}'", literal(team).sql("duckdb"))
+        return self._texts[key].replace(f"'{_TEAM}'", _literal(team))
 
     def listing(self, name: str) -> Listing:
         """A table's first rows, over all teams and of each."""
@@ -103,6 +103,7 @@ class Money:
         self.hours = dict(zip(self.teams, self._hours(showback.rows), strict=True))
         self.billed = dict(zip(self.teams, self._usd(showback.rows, "billed_usd"), strict=True))
         self.classes = self._classes(data)
+        self._totals: dict[str | None, dict[str, tuple[Decimal, Decimal]]] = {}
 
     def _classes(self, data: Data) -> dict[tuple[str, str], tuple[Decimal, Decimal]]:
         """USD and GPU-hours by team and class: they add up to the teams, and to the classes."""
@@ -126,12 +127,18 @@ class Money:
 
     def class_totals(self, team: str | None = None) -> dict[str, tuple[Decimal, Decimal]]:
         """USD and GPU-hours by class, over all teams or of one, in the order of words.CLASSES."""
-        found: dict[str, tuple[Decimal, Decimal]] = {}
+        if not self._totals:
+            self._add_up()
+        return self._totals.get(team, {})
+
+    def _add_up(self) -> None:
         for (owner, name), (usd, hours) in self.classes.items():
-            if team in (None, owner):
-                before = found.get(name, (Decimal(0), Decimal(0)))
-                found[name] = (before[0] + usd, before[1] + hours)
-        return {name: found[name] for name in sorted(found, key=_order)}
+            for team in (None, owner):
+                totals = self._totals.setdefault(team, {})
+                before = totals.get(name, (Decimal(0), Decimal(0)))
+                totals[name] = (before[0] + usd, before[1] + hours)
+        for team, totals in self._totals.items():
+            self._totals[team] = {name: totals[name] for name in sorted(totals, key=_order)}
 
     def under_classes(self, rows: Sequence[Row], team: str | None) -> list[tuple[Decimal, Decimal]]:
         """USD and GPU-hours of rows of buckets, under the classes of a team or of all."""
@@ -165,6 +172,11 @@ class Money:
     def _hours(self, rows: Sequence[Row], total: Decimal | None = None) -> list[Decimal]:
         parts = [Decimal(row["gpu_ns"]) / _HOUR_NS for row in rows]
         return _under(parts, self.hour_places, total)
+
+
+@cache
+def _literal(team: str | None) -> str:
+    return literal(team).sql("duckdb")
 
 
 def _under(parts: list[Decimal], places: int, total: Decimal | None) -> list[Decimal]:

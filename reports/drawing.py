@@ -19,7 +19,7 @@ _NEEDLESS = re.compile(
     r' (?:role|aria-[a-z]+|pointer-events|font-family|font-weight|opacity="1|stroke-width="1)'
     r'(?:="[^"]*)?"| fill="#111"|<path class="(?:background|foreground)"[^>]*/>'
 )
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"(<[^>]*>)")
 _LONG = re.compile(r"\b(\d+\.\d\d)\d+")
 _OUTSIDE = re.compile(r"(?:href|src)\s*=|url\((?!#)|<script|<style|<foreignObject|\son\w+=", re.I)
 
@@ -37,7 +37,10 @@ def draw(drawing: Drawing, ident: str) -> str:
     if opening is None or view is None:
         raise ValueError(f"chart {ident}: the drawing library gave no SVG")
     body = _BACKGROUND.sub("", svg[opening.end() :], count=1)
-    body = _TAG.sub(lambda tag: _lean(tag[0], ident), body)
+    # Tags at odd places, all at once: a chart has hundreds. No XML has a NUL.
+    parts = _TAG.split(body)
+    parts[1::2] = _lean("\0".join(parts[1::2]), ident).split("\0")
+    body = "".join(parts)
     width = view[1].split()[2]
     return (
         f'<svg class="chart" viewBox="{view[1]}" width="{width}" role="img" '
@@ -46,10 +49,11 @@ def draw(drawing: Drawing, ident: str) -> str:
     )
 
 
-def _lean(tag: str, ident: str) -> str:
-    """A tag without what nobody needs, its names made those of this chart alone."""
-    if _OUTSIDE.search(tag):
-        raise ValueError(f"chart {ident}: the drawing refers to something outside: {tag[:80]}")
-    tag = _LONG.sub(r"\1", _NEEDLESS.sub("", tag))
-    tag = re.sub(r'\bid="([\w-]+)"', rf'id="{ident}-\1"', tag)
-    return variables(re.sub(r"url\(#([\w-]+)\)", rf"url(#{ident}-\1)", tag))
+def _lean(tags: str, ident: str) -> str:
+    """Tags without what nobody needs, their names made those of this chart alone."""
+    if found := _OUTSIDE.search(tags):
+        near = tags[max(found.start() - 40, 0) : found.start() + 40]
+        raise ValueError(f"chart {ident}: the drawing refers to something outside: {near}")
+    tags = _LONG.sub(r"\1", _NEEDLESS.sub("", tags))
+    tags = re.sub(r'\bid="([\w-]+)"', rf'id="{ident}-\1"', tags)
+    return variables(re.sub(r"url\(#([\w-]+)\)", rf"url(#{ident}-\1)", tags))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from markupsafe import Markup, escape
 from reports import colours, drawing
 from reports.chart_numbers import numbers
 from reports.names import KEPT, SHOWN, cut, plain
-from reports.page import Cell, Figure, Page
+from reports.page import Cell, Figure, Head, Page
 
+#: From so many letters on a cell may break its line.
+_WIDE = 28
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
@@ -26,10 +29,15 @@ def render(page: Page, *, charts: bool = True, home: str = "") -> str:
     style, script = _style(), _script()
     found = _environment().get_template("page.html.j2").render(
         page=page, home=home, style=Markup(style), script=Markup(script),  # noqa: S704 - our files
-        policy=_policy(style, script), cell=lambda c: _cell(c, home), name=_name,
-        picture=_picture, numbers=numbers, drawn=charts,
+        policy=_policy(style, script), cells=lambda row, heads: _cells(row, heads, home),
+        name=_name, picture=_picture, numbers=numbers, drawn=charts,
     )  # fmt: skip
     return found + "\n"
+
+
+def encoded(page: Page, *, charts: bool = True, home: str = "") -> bytes:
+    """The HTML of a page as the bytes of its file."""
+    return render(page, charts=charts, home=home).encode("utf-8")
 
 
 @cache
@@ -72,8 +80,21 @@ def _name(text: str) -> Markup:
     return Markup('<bdi title="{}">{}</bdi>').format(cut(whole, KEPT), short)
 
 
+def _cells(row: Sequence[Cell], heads: Sequence[Head], home: str) -> Markup:
+    """The cells of a row; in Python, since most of a page are these and a template is slower."""
+    found = []
+    for at, (cell, head) in enumerate(zip(row, heads, strict=True)):
+        tag = "td" if at else "th"
+        start = 'th scope="row"' if not at else "td"
+        kind = ' class="n"' if head.numeric else ' class="nm"' if len(cell.text) > _WIDE else ""
+        found.append(f"<{start}{kind}>{_cell(cell, home)}</{tag}>")
+    return Markup("".join(found))  # noqa: S704 - each cell is escaped by _cell
+
+
 def _cell(cell: Cell, home: str) -> Markup:
     text = _name(cell.text) if cell.name else escape(plain(cell.text))
+    if not (cell.link or cell.key or cell.title):
+        return text
     if cell.link:
         return Markup('<a href="{}">{}</a>').format(home + cell.link, text)
     if cell.key in colours.COLOURS:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
+from reports.charts import adopt, compiled
+
 #: From so many pages on, starting processes costs less than it saves.
 MANY = 12
 
@@ -22,7 +24,9 @@ def workers(pages: int) -> Executor:
     from multiprocessing import get_context
 
     # Fresh processes: a forked one would inherit the engine's threads in whatever state they are.
-    return ProcessPoolExecutor(cores, mp_context=get_context("spawn"))
+    return ProcessPoolExecutor(
+        cores, mp_context=get_context("spawn"), initializer=adopt, initargs=(compiled(),)
+    )
 
 
 class _Here(Executor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from datetime import date
 
 from reports import exports, html, pages
@@ -36,19 +37,22 @@ def write_report(
         require_team(data, team)
     teams = [] if team is not None else data.money.teams
     with workers(0 if plain else len(teams)) as pool:
-        # Each page is drawn and rendered while the next is put together, and the files are written.
-        texts = {
-            path: pool.submit(html.render, page, charts=not plain, home=home)
-            for path, page, home in _pages(data, team, teams)
-        }
+        # Files and pages are made while the next page is put together, the files first: they need
+        # no more than their table, and pages come one by one.
         tables = {name: data.everything(name, team) for name in data.files(team)}
-        for name, table in tables.items():
-            target.put(f"csv/{name}.csv", exports.to_csv(table))
+        made: dict[str, Future[bytes]] = {
+            f"csv/{name}.csv": pool.submit(exports.to_csv, table) for name, table in tables.items()
+        }
         if not plain:
-            sheets = ((name, SPECS[name], table) for name, table in tables.items())
-            target.put(f"plumbline-{month:%Y-%m}.xlsx", exports.to_xlsx(sheets, month=month))
-        for path, text in texts.items():
-            target.put(path, text.result().encode("utf-8"))
+            sheets = [(name, SPECS[name], table) for name, table in tables.items()]
+            made[f"plumbline-{month:%Y-%m}.xlsx"] = pool.submit(
+                exports.to_xlsx, sheets, month=month
+            )
+        del tables
+        for path, page, home in _pages(data, team, teams):
+            made[path] = pool.submit(html.encoded, page, charts=not plain, home=home)
+        for path, content in made.items():
+            target.put(path, content.result())
     target.put("summary.txt", summary(data, team).encode("utf-8"))
     return data
 
