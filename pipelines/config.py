@@ -55,7 +55,8 @@ class Config:
     """A whole configuration. `folder` is where relative paths start, `root` the warehouse.
 
     `first_day` is where the scheduler's months begin, None where the configuration leaves it to
-    what has landed. `reports` is the folder of the scheduler's reports, None is one below `root`.
+    what has landed. `reports` is the folder, or the object store's URI, of the scheduler's
+    reports; None is a folder below `root`.
     """
 
     path: Path
@@ -67,7 +68,7 @@ class Config:
     memory_limit: str = "3GB"
     threads: int | None = None
     first_day: date | None = None
-    reports: Path | None = None
+    reports: str | None = None
 
     def files(self, source: Source) -> list[SourceFile]:
         """The files of a source that are there now, sorted by name."""
@@ -144,8 +145,14 @@ def load_config(path: Path) -> Config:
         memory_limit=memory_limit,
         threads=_threads(warehouse.get("threads"), path),
         first_day=_day(warehouse.get("first_day"), path),
-        reports=None if reports is None else (folder / reports).resolve(),
+        reports=_place(reports, folder),
     )
+
+
+def _place(reports: str | None, folder: Path) -> str | None:
+    if reports is None or "://" in reports:
+        return reports
+    return str((folder / reports).resolve())
 
 
 def _source(raw: dict[str, Any], number: int, path: Path) -> Source:

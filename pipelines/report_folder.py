@@ -1,4 +1,4 @@
-"""`plumbline report --out`: a month, or a team's part of it, as a folder of files."""
+"""`plumbline report --out`: a month, or a team's part of it, as files in a folder or a bucket."""
 
 from __future__ import annotations
 
@@ -9,21 +9,33 @@ from pipelines.published import Published
 
 
 def write_folder(
-    published: Published, month: date, out: Path, *, team: str | None = None, plain: bool = False
+    published: Published, month: date, out: str, *, team: str | None = None, plain: bool = False
 ) -> str:
-    """Write the report of a published month to a folder; the sentence that says so.
+    """Write the report of a published month to a folder or an object store; where its index is.
 
     The month before is compared with where it is published. Raises ConfigError where the folder is
-    another's, the team has no part of the bill, or a package is missing.
+    another's, the team has no part of the bill, or a package is missing; StoreError where an object
+    store refuses.
     """
+    from reports.bucket import bucket, is_uri
     from reports.folder import folder
     from reports.write import write_report
 
-    with folder(out) as target:
+    with bucket(out) if is_uri(out) else folder(Path(out)) as target:
         write_report(
             published, month, target, previous=_previous(published, month), team=team, plain=plain
         )
-    return f"report: {out / 'index.html'}"
+    return below(out, "index.html")
+
+
+def below(out: str, name: str) -> str:
+    """The place of that name in a folder or below an object store's URI (before its options)."""
+    from reports.bucket import is_uri
+
+    if not is_uri(out):
+        return str(Path(out) / name)
+    place, mark, options = out.partition("?")
+    return f"{place.rstrip('/')}/{name}{mark}{options}"
 
 
 def team_text(published: Published, month: date, team: str) -> str:

@@ -1,15 +1,11 @@
-"""A folder of files that appears whole: written beside its place, then renamed.
-
-Other places to deliver to need the same two things: `put` for a file, and an end that shows all of
-them at once.
-"""
+"""A folder of files that appears whole: written beside its place, then renamed."""
 
 from __future__ import annotations
 
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +24,9 @@ class Target(Protocol):
         ...
 
 
-class _Folder:
+class Folder:
+    """A target in a folder, for as long as that is being filled."""
+
     def __init__(self, root: Path) -> None:
         self._root = root
 
@@ -51,7 +49,7 @@ def folder(out: Path) -> Iterator[Target]:
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
         fresh = Path(work) / "new"
         fresh.mkdir()
-        yield _Folder(fresh)
+        yield Folder(fresh)
         if out.exists():
             # Between these two renames there is no report; a reader then finds nothing, not half.
             out.rename(Path(work) / "old")
@@ -64,7 +62,12 @@ def _refuse(out: Path) -> None:
         raise ConfigError(f"{out} is no folder. Give --out another name.")
     if not out.exists():
         return
-    other = sorted(path.name for path in out.iterdir() if not _OURS.fullmatch(path.name))
+    refuse_others(str(out), (path.name for path in out.iterdir()))
+
+
+def refuse_others(out: str, names: Iterable[str]) -> None:
+    """Raise ConfigError where a place holds, at its top, what is not of a report."""
+    other = sorted(name for name in names if not _OURS.fullmatch(name))
     if other:
         raise ConfigError(
             f"{out} holds {other[0]!r}, which is not of a report, and a report replaces its whole "
@@ -78,6 +81,3 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-__all__ = ["Target", "folder"]

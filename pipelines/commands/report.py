@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 
 import click
 
@@ -31,15 +30,16 @@ from pipelines.commands.options import month_option
     help="Only this team's part. Without --out: its short text.",
 )  # fmt: skip
 @click.option(
-    "--out", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
-    help="Write a folder of HTML pages, CSV, XLSX and a short text instead of printing.",
+    "--out", metavar="DIR|URI",
+    help="Write HTML pages, CSV, XLSX and a short text to a folder, or below s3://, gs:// or "
+    "abfs://, instead of printing.",
 )  # fmt: skip
 @click.option("--plain", is_flag=True, help="With --out: no charts and no XLSX.")
 @common
 @click.pass_obj
 def command(
     settings: Settings, month: date | None, top: int, scope: str, team: str | None,
-    out: Path | None, plain: bool,
+    out: str | None, plain: bool,
 ) -> None:  # fmt: skip
     """Print a month: the proof, each team's bill and waste, the ladder of its jobs.
 
@@ -56,13 +56,15 @@ def command(
 
     With --out it is written as files for readers: index.html for the month, a page per team,
     csv/, a workbook and summary.txt (see docs/report.md). The folder is replaced whole, and the
-    same month gives the same bytes. Charts and the workbook need the extra `report`.
+    same month gives the same bytes. Charts and the workbook need the extra `report`. In an object
+    store index.html comes last; credentials are those of its SDK (environment, profile, role).
 
     \b
     Example:
       plumbline report --month 2026-11 --top 5
       plumbline report --out reports/2026-11
       plumbline report --team research --out research-2026-11
+      plumbline report --out s3://finance/gpu/2026-11
     """
     if plain and out is None:
         raise click.UsageError("--plain says how --out writes; give both.")
@@ -80,7 +82,8 @@ def command(
         if out is None:
             click.echo(terminal.safe(team_text(published, chosen, str(team)), lines=True), nl=False)
         else:
-            click.echo(write_folder(published, chosen, out, team=team, plain=plain))
+            place = write_folder(published, chosen, out, team=team, plain=plain)
+            click.echo(f"report: {place}")
         return
     terminal.write(
         target,

@@ -12,7 +12,8 @@ from pipelines.orchestration.deployment import Deployment
 from pipelines.orchestration.partitions import Calendar, keys, months_between
 from pipelines.orchestration.telling import as_failure
 from pipelines.published import Published
-from pipelines.report_folder import write_folder
+from pipelines.report_folder import below, write_folder
+from reports.bucket import is_uri
 from reports.write import require_packages
 from warehouse.errors import ConfigError
 from warehouse.models import Graph
@@ -51,9 +52,10 @@ def report_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
             for month in wanted:
                 metadata: describe.Metadata = {"state": "this month is not published"}
                 if month in published.months:
-                    out = folder(config) / f"{month:%Y-%m}"
-                    context.log.info(write_folder(published, month, out, plain=plain))
-                    metadata = _metadata(out)
+                    out = below(folder(config), f"{month:%Y-%m}")
+                    place = write_folder(published, month, out, plain=plain)
+                    context.log.info(f"report: {place}")
+                    metadata = _metadata(place)
                 if span is not None:
                     context.add_asset_metadata(
                         metadata, asset_key=REPORT, partition_key=month.isoformat()
@@ -63,9 +65,9 @@ def report_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
     return write
 
 
-def folder(config: Config) -> Path:
-    """Where the scheduler puts reports, a folder each month."""
-    return config.reports or config.root / "reports"
+def folder(config: Config) -> str:
+    """Where the scheduler puts reports, a folder each month: on disk or in an object store."""
+    return config.reports or str(config.root / "reports")
 
 
 def _is_plain(context: dg.AssetExecutionContext) -> bool:
@@ -77,10 +79,12 @@ def _is_plain(context: dg.AssetExecutionContext) -> bool:
     return False
 
 
-def _metadata(out: Path) -> describe.Metadata:
-    files = [path for path in out.rglob("*") if path.is_file()]
+def _metadata(place: str) -> describe.Metadata:
+    if is_uri(place):
+        return {"path": place}
+    files = [path for path in Path(place).parent.rglob("*") if path.is_file()]
     return {
-        "path": dg.MetadataValue.path(str(out / "index.html")),
+        "path": dg.MetadataValue.path(place),
         "files": len(files),
         "bytes": sum(path.stat().st_size for path in files),
     }

@@ -93,7 +93,7 @@ def test_what_is_good_is_taken(tmp_path: Path) -> None:
         source='name = "aws"\ncluster = "c1"\nfiles = ["bill/*.csv"]',
     )
     assert (config.threads, config.memory_limit) == (2, "1GB")
-    assert (config.first_day, config.reports) == (date(2026, 11, 1), tmp_path / "r")
+    assert (config.first_day, config.reports) == (date(2026, 11, 1), str(tmp_path / "r"))
     assert config.settings["idle_after_ns"] == 10**18
     assert config.settings["mfu_dtype"] == "fp8"
     assert (config.sources[0].name, config.sources[0].cluster) == ("aws", "c1")

@@ -30,7 +30,7 @@ def marts(recorded: tuple[Published, Outcome, Config]) -> Marts:
 def written(marts: Marts, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the example's report."""
     out = tmp_path_factory.mktemp("report") / "2026-11"
-    write_folder(marts, NOVEMBER, out)
+    write_folder(marts, NOVEMBER, str(out))
     return out
 
 

@@ -103,8 +103,8 @@ def test_plain_needs_no_further_package(
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install 'plumbline\[report\]'.*--plain"):
-        write_folder(marts, NOVEMBER, tmp_path / "a")
-    write_folder(marts, NOVEMBER, tmp_path / "b", plain=True)
+        write_folder(marts, NOVEMBER, str(tmp_path / "a"))
+    write_folder(marts, NOVEMBER, str(tmp_path / "b"), plain=True)
     found = files(tmp_path / "b")
     assert "index.html" in found
     assert not any(name.endswith(".xlsx") for name in found)

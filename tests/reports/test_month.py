@@ -31,7 +31,7 @@ def test_the_folder_has_its_files(written: Path, marts: Marts) -> None:
 
 def test_a_second_report_has_equal_bytes(written: Path, marts: Marts, tmp_path: Path) -> None:
     again = tmp_path / "again"
-    write_folder(marts, NOVEMBER, again)
+    write_folder(marts, NOVEMBER, str(again))
     for path in written.rglob("*"):
         if path.is_file():
             assert (again / path.relative_to(written)).read_bytes() == path.read_bytes(), path
