@@ -18,6 +18,7 @@ class Kind:
     `module` has `read` and `EXPORT`, the exact command that exports it from a real cluster.
     `grade` is the evidence grade that it makes possible, `gives` what is lost without it.
     `version` is raised when the reader gives other rows for the same bytes: files are read again.
+    `instead_of` is a kind that gives the same: one of the two is enough.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Kind:
     version: int
     grade: str
     gives: str
+    instead_of: str | None = None
 
     @property
     def read(self) -> Reader:
@@ -61,7 +63,8 @@ KINDS: dict[str, Kind] = {
         Kind("kineto", "ingest.traces.kineto", 1, "E3",
              "what the GPUs did inside steps: without it in_step is not split, nor kernels priced"),
         Kind("nsys", "ingest.traces.nsys", 1, "E3",
-             "the same from Nsight Systems: GPU metrics too, but collectives without a number"),
+             "the same from Nsight Systems: GPU metrics too, but collectives without a number",
+             instead_of="kineto"),
         Kind("flight_recorder", "ingest.interconnect.flight_recorder", 1, "E3",
              "which collective is which on all ranks: without it traces without numbers match"
              " by order"),

@@ -91,7 +91,7 @@ def _sources(config: Config, published: Published) -> Iterator[SourceState]:
             read_on[entry.unit] = max(written, read_on.get(entry.unit, written))
     for kind in KINDS.values():
         own = [source for source in config.sources if source.kind == kind.name]
-        if not own:
+        if not own and _is_asked_for(kind, config):
             yield SourceState(kind, None, 0, 0, 0, 0, (None, None), None, "not configured")
         for source in own:
             names = {file.name for file in config.files(source)}
@@ -110,6 +110,14 @@ def _sources(config: Config, published: Published) -> Iterator[SourceState]:
                 max((read_on[key] for key in read if key in read_on), default=None),
                 _problem(names, unread, source.patterns, bad),
             )  # fmt: skip
+
+
+def _is_asked_for(kind: Kind, config: Config) -> bool:
+    """Whether a kind without a source is missing: none is that stands in for another, nor one
+    that another stands in for."""
+    present = {source.kind for source in config.sources}
+    stand_ins = {other.name for other in KINDS.values() if other.instead_of == kind.name}
+    return kind.instead_of is None and not present & stand_ins
 
 
 def _problem(names: set[str], unread: set[str], patterns: Sequence[str], bad: int) -> str:

@@ -111,14 +111,26 @@ def test_before_anything_is_configured(tmp_path: Path) -> None:
     path = tmp_path / "plumbline.toml"
     path.write_text('[warehouse]\nroot = "out"\n')
     text = done("doctor", config=path)
-    for kind in KINDS.values():
+    asked = [kind for kind in KINDS.values() if kind.instead_of is None]
+    for kind in asked:
         assert f"{kind.name}: not configured" in text
         assert " ".join(kind.gives.split()) in " ".join(text.split())
         assert kind.export.strip().splitlines()[0].split()[0] in text
     assert "No month is published yet: run `plumbline run`" in text
-    assert f"{len(KINDS)} things are missing" in text
+    assert f"{len(asked)} things are missing" in text
     assert call("doctor", "--strict", config=path).exit_code == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_kind_is_not_missing_where_another_stands_in_for_it(plain: Config) -> None:
+    def unconfigured(config: Config) -> set[str]:
+        return {s.kind.name for s in diagnose(config, now=NOW).sources if s.name is None}
+
+    assert "kineto" in unconfigured(plain)
+    assert "nsys" not in unconfigured(plain)
+    source = replace(plain.sources[0], name="nsight", kind="nsys", patterns=("*.sqlite",))
+    config = replace(plain, sources=(*plain.sources, source))
+    assert unconfigured(plain) - unconfigured(config) == {"kineto"}
 
 
 def test_files_that_are_not_there_or_not_read(tmp_path: Path) -> None:
