@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.harness import expect, run_model
+from tests.models.harness import expect, failed_checks, run_model
 
 GROUP = "0 [0, 1]"
 
@@ -72,6 +72,7 @@ def test_where_half_disagrees_the_clock_is_not_known_and_nothing_is_matched() ->
     ]  # fmt: skip
     assert clocks(calls) == []
     assert set(waits(calls).values()) == {(None,) * 4}
+    assert failed_checks("int_collective_call", {"int_collective": calls}) == []
 
 
 def test_ranks_of_one_host_share_its_clock_and_leave_no_doubt() -> None:

@@ -18,7 +18,7 @@ columns:
     last_hold_id | BIGINT | - | hold of the last participant, null where not matched
     matched_by | VARCHAR | - | seq, order or null
 checks:
-    last_in_bounds | blocking | last_low_ns <= last_start_ns and last_start_ns <= last_high_ns
+    last_in_bounds | blocking | not is_matched or (last_low_ns <= last_start_ns and last_start_ns <= last_high_ns)
 */
 with first_rank as (
     select
