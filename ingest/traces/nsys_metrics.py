@@ -90,7 +90,8 @@ class _Sample:
                 continue  # only one direction: not what the memory did
             low, high = limits(BY_COLUMN[column], PERCENT)
             percent = math.fsum(values)
-            if low <= percent <= high + (_SUM_SLACK if len(values) > 1 else 0):
+            is_sound = all(low <= value <= high for value in values)
+            if is_sound and percent <= high + (_SUM_SLACK if len(values) > 1 else 0):
                 ratios[column] = min(percent / 100, 1.0)
             else:
                 mask |= BY_COLUMN[column].bit
