@@ -7,10 +7,9 @@ whose time or place cannot be read is a reject with its table and row; the rest 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -20,8 +19,9 @@ from ingest.rows import BATCH_ROWS, Columns, Rejects
 from ingest.traces import nsys_names as names
 from ingest.traces.kernel_names import collective_of, family, kind_of
 from ingest.traces.modules import Frames
+from ingest.traces.nsys_cells import Found, fault, longs, naturals, products, shown, times
 from ingest.traces.nsys_tables import Export, Part
-from ingest.traces.nsys_target import MAX_NS, Target
+from ingest.traces.nsys_target import Target
 from ingest.traces.op_work import Work, work
 from ingest.traces.tables import Counts
 from warehouse.contracts import Batch, SourceFile
@@ -42,28 +42,10 @@ _COPIES = {
     9: "HtoH", 10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD",
 }  # fmt: skip
 _PLACE, _THREAD = ("deviceId", "streamId"), ("globalTid",)
-_WEEK_NS = 7 * 86_400 * 10**9
-_MAX_LONG = 2**63 - 1
 #: Text of all names together; the strings of a trace of an hour take a tenth.
 _MAX_NAMES_BYTES = 1 << 30
 
 _GRID, _BLOCK = ("gridX", "gridY", "gridZ"), ("blockX", "blockY", "blockZ")
-
-
-class Found(NamedTuple):
-    """Rows with a sound time and place: epoch ns, and cells by column."""
-
-    starts: pa.Array
-    ends: pa.Array
-    cells: Mapping[str, list[Any]]
-
-    def take(self, index: list[int]) -> Found:
-        """Those of its rows."""
-        if len(index) == len(self.starts):
-            return self
-        at = pa.array(index, pa.int64())
-        cells = {name: [values[i] for i in index] for name, values in self.cells.items()}
-        return Found(self.starts.take(at), self.ends.take(at), cells)
 
 
 class Events:
@@ -78,7 +60,11 @@ class Events:
         self.pids: set[int] = set()
         self._processes = names.Processes()
         self._file, self._export, self._rejects, self._base = file, export, rejects, base_ns
-        self._target, self._step, self._module = target, step, module
+        self._target = target
+        #: Whether a range's name is a step's and a module's; names repeat.
+        self._said = lru_cache(maxsize=16_384)(
+            lambda name: (step.fullmatch(name.strip()), module.fullmatch(name.strip()))
+        )
         self._strings = _strings(file, export)
         self._frames = Frames()
         self._nameless, self._number = 0, 0
@@ -120,7 +106,7 @@ class Events:
             ]
             self._add_gpu(found, devices, text, "kernel", kind=[kind_of(t) for t in text], more={
                 "collective": [collective_of(t) for t in text],
-                "blocks": _products(cells, _GRID), "threads": _products(cells, _BLOCK),
+                "blocks": products(cells, _GRID), "threads": products(cells, _BLOCK),
             })  # fmt: skip
             for key in zip(cells["globalPid"], cells["correlationId"], strict=True):
                 graphs.pop(key, None)
@@ -134,7 +120,7 @@ class Events:
                 if activity == "memcpy":
                     text = [f"Memcpy {_COPIES.get(kind, 'unknown')}" for kind in cells["copyKind"]]
                 self._add_gpu(found, devices, text, activity, kind=["copy"] * len(text), more={
-                    "bytes": _naturals(cells["bytes"]),
+                    "bytes": naturals(cells["bytes"]),
                 })  # fmt: skip
                 for key in zip(cells["globalPid"], cells["correlationId"], strict=True):
                     graphs.pop(key, None)
@@ -268,8 +254,8 @@ class Events:
             ]
             read = [names.op(t) for t in text]
             plain = [t if o is None else o.name for t, o in zip(text, read, strict=True)]
-            steps = [self._step.fullmatch(t.strip()) for t in plain]
-            module = [self._module.fullmatch(t.strip()) for t in plain]
+            said = [self._said(t) for t in plain]
+            steps, module = [step for step, _ in said], [module for _, module in said]
             ops = [at for at, o in enumerate(read) if o and not steps[at] and not module[at]]
             marked = [at for at, m in enumerate(module) if m and not steps[at]]
             taken = {*ops, *marked}
@@ -359,7 +345,7 @@ class Events:
                 kept = [at for at, kind in enumerate(kinds) if type(kind) is int]
                 for at in range(len(kinds)) if len(kept) < len(kinds) else ():
                     if type(kinds[at]) is not int:
-                        self._reject(table, part, at, f"eventType is {_shown(kinds[at])}")
+                        self._reject(table, part, at, f"eventType is {shown(kinds[at])}")
                 part = part.take([at for at in kept if kinds[at] in _RANGES])
             found = self._sound(table, part, need)
             if len(found.starts):
@@ -367,13 +353,12 @@ class Events:
                 yield found
 
     def _sound(self, table: str, part: Part, need: tuple[str, ...]) -> Found:
-        starts, ends = _times(part)
-        if starts is None or ends is None or any(_longs(part.columns[n]) is None for n in need):
+        starts, ends = times(part)
+        if starts is None or ends is None or any(longs(part.columns[n]) is None for n in need):
             kept = []
             for at in range(len(part.rows)):
-                fault = _fault(part, at, need)
-                if fault:
-                    self._reject(table, part, at, fault)
+                if found := fault(part, at, need):
+                    self._reject(table, part, at, found)
                 else:
                     kept.append(at)
             part = part.take(kept)
@@ -381,20 +366,20 @@ class Events:
             ends = pa.array(part.columns["end"], pa.int64())
         return Found(pc.add(starts, self._base), pc.add(ends, self._base), part.columns)
 
-    def _reject(self, table: str, part: Part, at: int, fault: str) -> None:
-        cells = {name: _shown(cells[at]) for name, cells in part.columns.items()}
+    def _reject(self, table: str, part: Part, at: int, reason: str) -> None:
+        cells = {name: shown(cells[at]) for name, cells in part.columns.items()}
         where = f"{table}, {self._export.row_name} {part.rows[at]}"
-        self._rejects.put(where, fault, ", ".join(f"{n} {c}" for n, c in cells.items()))
+        self._rejects.put(where, reason, ", ".join(f"{n} {c}" for n, c in cells.items()))
 
 
 def first_time(export: Export) -> int | None:
     """The earliest time of the first rows of the event tables; None where there is none."""
-    times = []
+    found = []
     for table in EVENT_TABLES:
         for part in export.parts(table, "start"):
-            times += [time for time in part.columns["start"] if type(time) is int]
+            found += [time for time in part.columns["start"] if type(time) is int]
             break
-    return min(times, default=None)
+    return min(found, default=None)
 
 
 def _strings(file: SourceFile, export: Export) -> dict[object, str]:
@@ -411,71 +396,6 @@ def _strings(file: SourceFile, export: Export) -> dict[object, str]:
                 expected="the names of one recording", todo="Record a shorter time.",
             )  # fmt: skip
     return found
-
-
-def _times(part: Part) -> tuple[pa.Array | None, pa.Array | None]:
-    """Starts and ends of all rows; None where one of them has no sound time."""
-    starts, ends = _longs(part.columns["start"]), _longs(part.columns["end"])
-    if starts is None or ends is None or not len(starts):
-        return starts, ends
-    lengths = pc.min_max(pc.subtract_checked(ends, starts)).as_py() if _fit(starts, ends) else None
-    is_sound = lengths is not None and lengths["min"] >= 0 and lengths["max"] <= _WEEK_NS
-    return (starts, ends) if is_sound else (None, None)
-
-
-def _fit(starts: pa.Array, ends: pa.Array) -> bool:
-    return bool(
-        pc.min(starts).as_py() >= 0
-        and pc.max(starts).as_py() <= MAX_NS
-        and pc.min(ends).as_py() >= 0
-        and pc.max(ends).as_py() <= MAX_NS
-    )
-
-
-def _longs(values: list[Any]) -> pa.Array | None:
-    """A column of whole numbers; None where one is none."""
-    if any(type(value) is not int for value in values):
-        return None
-    try:
-        return pa.array(values, pa.int64())
-    except OverflowError:
-        return None
-
-
-def _fault(part: Part, at: int, need: tuple[str, ...]) -> str:
-    """What is wrong with a row's time or place; '' where nothing is."""
-    for name in ("start", "end", *need):
-        value = part.columns[name][at]
-        if value is None and name == "end":
-            return "no end: it was still open when the recording ended; expected a time"
-        if type(value) is not int or abs(value) > _MAX_LONG:
-            return f"{name} is {_shown(value)}; expected a whole number"
-    start, end = part.columns["start"][at], part.columns["end"][at]
-    if start < 0 or max(start, end) > MAX_NS:
-        return f"it runs from {start} to {end}; expected ns from 0 to {MAX_NS}"
-    if end < start:
-        return f"end {end} is before start {start}"
-    if end - start > _WEEK_NS:
-        return f"it takes {end - start} ns: it was never ended; expected 7 days or less"
-    return ""
-
-
-def _shown(value: object) -> str:
-    return f"{len(value)} bytes" if isinstance(value, bytes) else repr(value)[:200]
-
-
-def _naturals(values: list[Any]) -> list[int | None]:
-    return [v if type(v) is int and 0 <= v <= _MAX_LONG else None for v in values]
-
-
-def _products(cells: Mapping[str, list[Any]], sides: tuple[str, ...]) -> list[int | None]:
-    """Blocks of a grid or threads of a block; None where a side is not known."""
-    rows = zip(*(cells[side] for side in sides), strict=True)
-    return [
-        product if all(type(v) is int for v in row) and 0 < (product := prod(row)) <= _MAX_LONG
-        else None
-        for row in rows
-    ]  # fmt: skip
 
 
 def _step_no(step: re.Match[str]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -12,7 +13,6 @@ _MASK = 0xFFFFFF
 _NUMBERS = 2**32
 #: Calls of the CUDA API: the version of the function, and how it takes the default stream.
 _VERSION = re.compile(r"(?:_pt(?:ds|sz))?(?:_v[0-9]+)?\Z")
-_OP_MARKS = (", seq = ", ", op_id = ")
 _OP_END = re.compile(
     r"(?:, seq = (?P<seq>[0-9]{1,18}))?(?:, op_id = (?P<op>[0-9]{1,18}))?"
     r"(?:, sizes = (?P<sizes>\[[^()]*\]))?(?:, input_op_ids = .*)?\Z",
@@ -62,6 +62,7 @@ class Processes:
         return self._place.setdefault(global_id >> 24, len(self._place)) * _NUMBERS + number
 
 
+@lru_cache(maxsize=4096)
 def function(name: str) -> str:
     """The function that a call's name says: cudaLaunchKernel of cudaLaunchKernel_v7000."""
     return _VERSION.sub("", name, count=1) or name
@@ -69,8 +70,10 @@ def function(name: str) -> str:
 
 def op(text: str) -> Op | None:
     """Read a range as an op; None where it is another range."""
-    at = min((found for mark in _OP_MARKS if (found := text.find(mark)) > 0), default=0)
-    if not at or (end := _OP_END.match(text, at)) is None:
+    at = text.find(", seq = ")
+    if at <= 0:
+        at = text.find(", op_id = ")
+    if at <= 0 or (end := _OP_END.match(text, at)) is None:
         return None
     sequence = end["seq"]
     return Op(text[:at], int(sequence) if sequence else None, _dims(end["sizes"]))
