@@ -299,9 +299,7 @@ def _check_expression(check: RowCheck, columns: tuple[ModelColumn, ...], path: P
 
 def _check_inputs(model: Model, models: dict[str, Model], inputs: set[str]) -> None:
     allowed = LAYERS[model.layer].reads
-    parsed = sqlglot.parse_one(model.sql, read="duckdb")
-    for table in tables(parsed):
-        name = table.name
+    for name in model.inputs:
         if name in models:
             kind = models[name].layer
         elif name in inputs:
@@ -309,14 +307,20 @@ def _check_inputs(model: Model, models: dict[str, Model], inputs: set[str]) -> N
         else:
             near = difflib.get_close_matches(name, [*models, *inputs], n=3)
             todo = f"Did you mean {' or '.join(near)}?" if near else "Add a model of this name."
-            raise fault(model.path, line_of(table), f"unknown table {name}", todo)
+            raise fault(model.path, _line_of_table(model, name), f"unknown table {name}", todo)
         if kind not in allowed:
             raise fault(
                 model.path,
-                line_of(table),
+                _line_of_table(model, name),
                 f"{model.layer} may not read {kind} ({name})",
                 f"It may read {', '.join(sorted(allowed))}.",
             )
+
+
+def _line_of_table(model: Model, name: str) -> int:
+    """Where a model first reads a table; its text is parsed again, since only faults need it."""
+    read = tables(sqlglot.parse_one(model.sql, read="duckdb"))
+    return min(line_of(table) for table in read if table.name == name)
 
 
 def _input_kind(name: str) -> str:
