@@ -17,7 +17,7 @@ demo: $(VENV)/.ready
 	$(BIN)/plumbline --config $(CONFIG) report
 
 test: $(VENV)/.ready lint types
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -166,18 +166,15 @@ class DuckEngine:
         Its inputs must be bound or built. Raises ModelError where the SQL does not run, or where
         its columns differ from the header's in name, order or type.
         """
-        described = self.describe(model)
-        declared = [(c.name, c.type) for c in model.columns]
-        if described != declared:
-            raise ModelError(f"{model.path}: {_difference(declared, described)}")
         kind = "view" if model.layer == "staging" else "table"
         self._run(f"create or replace {kind} {quoted(model.name)} as {model.sql}", model.path)
-
-    def describe(self, model: Model) -> list[tuple[str, str]]:
-        """Name and SQL type of each column of a model's SELECT, without running it."""
-        with self._cursor(model.path) as cursor:
-            rows = cursor.execute(f"describe {model.sql}").fetchall()
-        return [(str(row[0]), str(row[1])) for row in rows]
+        # What was built is described, not the SELECT: planning that again costs more than small
+        # months take to build.
+        described = self._columns(model)
+        declared = [(c.name, c.type) for c in model.columns]
+        if described != declared:
+            self._run(f"drop {kind} {quoted(model.name)}", model.path)
+            raise ModelError(f"{model.path}: {_difference(declared, described)}")
 
     def check(self, model: Model) -> list[CheckResult]:
         """Run a built model's checks: unique keys (blocking), then those of its header.
@@ -282,6 +279,11 @@ class DuckEngine:
             raise ModelError(f"{origin}: {error}") from error
         finally:
             cursor.close()
+
+    def _columns(self, model: Model) -> list[tuple[str, str]]:
+        with self._cursor(model.path) as cursor:
+            rows = cursor.execute(f"describe {quoted(model.name)}").fetchall()
+        return [(str(row[0]), str(row[1])) for row in rows]
 
     def _run(self, sql: str, origin: object) -> None:
         with self._cursor(origin) as cursor:
