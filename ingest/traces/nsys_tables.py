@@ -134,7 +134,7 @@ class _Sqlite:
                 if not rows:
                     return
                 yield rows
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _damaged(self._file, str(error)) from error
 
     def _look(self) -> int:
@@ -238,7 +238,7 @@ class _ParquetFolder:
                         {name: cells.get(name) or [None] * count for name in columns},
                     )
                     first += count
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _damaged(self._file, f"{self._path(table).name}: {error}") from error
 
     def _path(self, table: str) -> Path:

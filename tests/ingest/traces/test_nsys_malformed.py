@@ -185,16 +185,17 @@ def test_a_compressed_database_that_was_cut(tmp_path: Path) -> None:
         read_path(path)
 
 
-def test_bytes_of_a_database_that_are_wrong(tmp_path: Path) -> None:
-    """It is read or refused, and never anything else."""
-    path = big(tmp_path)
+@pytest.mark.parametrize("last", [4096, None])
+def test_bytes_of_a_database_that_are_wrong(last: int | None, tmp_path: Path) -> None:
+    """It is read or refused, and never anything else; the schema stands in the first page."""
+    path = write(tmp_path / "t.sqlite", export(kernel=[kernel(n, n + 1) for n in range(500)]))
     good = path.read_bytes()
     draw = random.Random(5)
     refused = 0
     for _ in range(60):
         data = bytearray(good)
-        for _ in range(draw.randint(1, 40)):
-            data[draw.randrange(100, len(data))] = draw.randrange(256)
+        for _ in range(draw.choice((1, 3, 30))):
+            data[draw.randrange(16, last or len(data))] = draw.randrange(256)
         path.write_bytes(data)
         try:
             read_path(path)
@@ -278,6 +279,25 @@ def test_one_table_of_a_folder_does_not_stand_for_it(tmp_path: Path) -> None:
     write_folder(tmp_path / "d", export(kernel=[kernel()]))
     with pytest.raises(SourceError, match=r"META_DATA_EXPORT\.parquet, which stands for the whole"):
         read_path(tmp_path / "d" / "StringIds.parquet")
+
+
+def test_bytes_of_a_folder_that_are_wrong(tmp_path: Path) -> None:
+    path = write_folder(tmp_path / "d", export(kernel=[kernel(n, n + 1) for n in range(50)]))
+    draw = random.Random(5)
+    refused = 0
+    for _ in range(60):
+        table = draw.choice(sorted(path.parent.iterdir()))
+        good = table.read_bytes()
+        data = bytearray(good)
+        for _ in range(draw.choice((1, 3, 30))):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        table.write_bytes(data)
+        try:
+            read_path(path)
+        except SourceError:
+            refused += 1
+        table.write_bytes(good)
+    assert refused
 
 
 def test_a_damaged_table_of_a_folder(tmp_path: Path) -> None:
