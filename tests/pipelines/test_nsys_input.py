@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +16,7 @@ from pipelines.run import run
 from tests.ingest.traces.nsys_export import GLOBAL_PID, Cells, export, write
 from tests.pipelines.command import CONFIG
 from tests.pipelines.published import Published, quiet
-from tests.pipelines.tiny_trace import SOURCES, trace, traced
+from tests.pipelines.tiny_trace import FIRST_NS, SOURCES, trace, traced
 
 NSYS = SOURCES.replace('kind = "kineto"', 'kind = "nsys"').replace('*.json"', '*.sqlite"')
 BUSY = ("compute", "copy_exposed", "data_stall", "host_sync", "launch_gap", "gap_unknown")
@@ -105,3 +110,56 @@ def test_kernels_are_priced_and_linked(both: tuple[Published, Published]) -> Non
     (row,) = rows
     assert (row["op"], row["module"], row["traced_calls"]) == ("aten::mm", "Net", 6)
     assert row["direct_usd"] > 0
+
+
+def test_a_real_export_of_two_ranks_shows_both_gpus_of_the_job(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """Set to the time of the mini cluster's job, which logs steps of 0.1 s here."""
+    config = traced(tmp_path, ranks=(), config=CONFIG + NSYS)
+    report = tmp_path / "traces" / "job_7" / "both.sqlite"
+    report.parent.mkdir(parents=True)
+    shutil.copyfile(shared_data / "nsys" / "nsysai__h100_2gpu_1s.sqlite", report)
+    report.chmod(0o644)
+    kind = "CUPTI_ACTIVITY_KIND"
+    with closing(sqlite3.connect(report)) as plain:
+        (first,) = plain.execute("select min(start) from NVTX_EVENTS").fetchone()
+        plain.execute(
+            "update TARGET_INFO_SESSION_START_TIME set utcEpochNs = ? + systemClockNs",
+            [FIRST_NS + 5 * 10**9 - first],
+        )
+        plain.commit()
+        work = plain.execute(
+            f"""
+            select deviceId, start, "end" from {kind}_KERNEL
+            union all select deviceId, start, "end" from {kind}_MEMCPY
+            union all select deviceId, start, "end" from {kind}_MEMSET order by 2
+            """
+        ).fetchall()
+    for rank in (0, 1):
+        steps = [
+            {"job_id": "7", "attempt": 0, "step": n, "start_ns": FIRST_NS + n * 10**8,
+             "end_ns": FIRST_NS + (n + 1) * 10**8}
+            for n in range(200)
+        ]  # fmt: skip
+        text = "".join(json.dumps(step) + "\n" for step in steps)
+        (tmp_path / f"steps_{rank}.jsonl").write_text(text)
+    loaded = load_config(config)
+    assert run(loaded, progress=quiet).landed.rejects == 0
+    rows = Published(loaded.root).rows(
+        """
+        select rank, gpu_uuid, count(*) as steps, sum(compute_ns + comm_wait_ns + comm_exposed_ns
+            + copy_exposed_ns) as busy_ns
+        from step_breakdown group by all order by all
+        """
+    )
+    # The trace covers logged steps 50 to 58 whole: what is busy in them, by an interval union.
+    busy, until = [0, 0], [first, first]
+    for device, start, end in work:
+        start, end = max(start, until[device]), min(end, first + 9 * 10**8)
+        if end > start:
+            busy[device] += end - start
+            until[device] = end
+    assert [tuple(row.values()) for row in rows] == [
+        (0, "GPU-a", 9, busy[0]), (1, "GPU-b", 9, busy[1]),
+    ]  # fmt: skip
