@@ -1,13 +1,8 @@
-"""Rows to Parquet: partition by UTC day, sort, write the same bytes for the same rows.
-
-Batches of one unit arrive in any order and any split. They gather per (table, partition) in memory
-and, beyond SPOOL_BYTES together, in Arrow files of the staging directory, so that memory is bounded
-by that limit and by the largest single partition, however many partitions there are.
-"""
+"""Rows to Parquet: partition by UTC day, sort, write the same bytes for the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +15,6 @@ from warehouse.sqltypes import same_type
 
 #: Rows in a row group: DuckDB's own size, which one thread reads at a time.
 ROW_GROUP_ROWS = 122_880
-#: Bytes of rows that gather in memory before they go to the staging directory.
-SPOOL_BYTES = 128 * 1024**2
 #: Keys of the file metadata.
 CONTRACT_KEY, VERSION_KEY = b"plumbline.contract", b"plumbline.version"
 
@@ -85,7 +78,7 @@ def partitions(rows: pa.RecordBatch, contract: Contract) -> Iterator[tuple[str, 
         start += count
 
 
-def span_ns(rows: pa.Table, contract: Contract) -> tuple[int | None, int | None]:
+def span_ns(rows: pa.RecordBatch, contract: Contract) -> tuple[int | None, int | None]:
     """Least and greatest value of the contract's time column, in epoch nanoseconds."""
     if contract.time is None or not rows.num_rows:
         return None, None
@@ -99,73 +92,6 @@ def span_ns(rows: pa.Table, contract: Contract) -> tuple[int | None, int | None]
     whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
     low, high = (ends[end].cast(whole).as_py() * factor for end in ("min", "max"))
     return low, high
-
-
-class Spool:
-    """The rows of one unit, gathered per table and partition.
-
-    `scratch` gives a path of the staging directory for a name.
-    """
-
-    def __init__(self, scratch: Callable[[str], Path], *, limit: int = SPOOL_BYTES) -> None:
-        self._scratch, self._limit = scratch, limit
-        self._held: dict[tuple[str, str], list[pa.RecordBatch]] = {}
-        self._files: dict[tuple[str, str], Path] = {}
-        self._contracts: dict[str, Contract] = {}
-        self._bytes = 0
-
-    def add(self, rows: pa.RecordBatch, contract: Contract) -> None:
-        """Take a batch. Raises StoreError where it does not conform to the contract."""
-        if not rows.num_rows:
-            return
-        self._contracts[contract.name] = contract
-        for partition, part in partitions(conform(rows, contract), contract):
-            self._held.setdefault((contract.name, partition), []).append(part)
-            self._bytes += part.nbytes
-        if self._bytes > self._limit:
-            self._spill()
-
-    def drain(self) -> Iterator[tuple[Contract, str, pa.Table]]:
-        """Hand out each table's partitions, by name; each is forgotten when the next is asked."""
-        for key in sorted(self._held.keys() | self._files.keys()):
-            contract = self._contracts[key[0]]
-            batches = self._held.pop(key, [])
-            file = self._files.pop(key, None)
-            if file is not None:
-                batches = [*_read_streams(file), *batches]
-            yield contract, key[1], pa.Table.from_batches(batches, schema=file_schema(contract))
-            del batches
-            if file is not None:
-                file.unlink()
-
-    def close(self) -> None:
-        """Forget what was not handed out."""
-        for file in self._files.values():
-            file.unlink(missing_ok=True)
-        self._held.clear()
-        self._files.clear()
-
-    def _spill(self) -> None:
-        # One stream is appended per spill and the file closed again: thousands of partitions must
-        # not hold thousands of open files.
-        for key, batches in self._held.items():
-            if key not in self._files:
-                number = len(self._files)
-                self._files[key] = self._scratch(f"spool-{id(self):x}/{number:06d}.arrows")
-            try:
-                with (
-                    self._files[key].open("ab") as sink,
-                    pa.ipc.new_stream(sink, batches[0].schema) as stream,
-                ):
-                    for batch in batches:
-                        stream.write_batch(batch)
-            except OSError as error:
-                raise StoreError(
-                    f"{self._files[key]}: cannot gather rows: {error.strerror or error}. What was "
-                    "published before stands. Free space, then run again."
-                ) from error
-        self._held.clear()
-        self._bytes = 0
 
 
 def sorted_groups(rows: pa.Table, order: Sequence[str]) -> Iterator[pa.Table]:
@@ -185,6 +111,40 @@ def sorted_groups(rows: pa.Table, order: Sequence[str]) -> Iterator[pa.Table]:
     for start in range(0, len(indices), ROW_GROUP_ROWS):
         # taken group by group: a second whole copy of a day would double the memory
         yield rows.take(indices.slice(start, ROW_GROUP_ROWS)).combine_chunks()
+
+
+def groups_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Rows that are in order already, as tables of one row group each."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        while count + batch.num_rows >= ROW_GROUP_ROWS:
+            head = batch.slice(0, ROW_GROUP_ROWS - count)
+            yield pa.Table.from_batches([*waiting, head]).combine_chunks()
+            batch = batch.slice(head.num_rows)
+            waiting, count = [], 0
+        if batch.num_rows:
+            waiting.append(batch)
+            count += batch.num_rows
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def is_ordered(rows: pa.RecordBatch, order: Sequence[str]) -> bool:
+    """Whether each row comes after the one before it; equal ones and nulls are not in order."""
+    if any(rows.column(name).null_count for name in order):
+        return False
+    if rows.num_rows < 2:
+        return True
+    after: pa.Array | None = None
+    for name in reversed(list(order)):
+        column = rows.column(name)
+        later, earlier = column.slice(1), column.slice(0, rows.num_rows - 1)
+        greater = pc.greater(later, earlier)
+        if after is not None:
+            greater = pc.or_(greater, pc.and_(pc.equal(later, earlier), after))
+        after = greater
+    return bool(pc.all(after).as_py())
 
 
 def write(path: Path, groups: Iterator[pa.Table], contract: Contract) -> None:
@@ -222,14 +182,6 @@ def _instants(times: pa.Array) -> pa.Array:
     if pa.types.is_int64(times.type):
         return times.cast(pa.timestamp("ns", "UTC"))
     return times
-
-
-def _read_streams(path: Path) -> Iterator[pa.RecordBatch]:
-    # mapped, not read: the pages belong to the file and can be dropped under memory pressure
-    source = pa.memory_map(str(path))
-    while source.tell() < source.size():
-        with pa.ipc.open_stream(source) as stream:
-            yield from stream
 
 
 def _has_ties(rows: pa.Table, names: Sequence[str], indices: pa.Array) -> bool:

@@ -28,6 +28,7 @@ from warehouse.contracts import LANDING, Batch, Contract
 from warehouse.errors import StoreError
 from warehouse.manifest import AREAS, FileEntry, Scalar, State, Unit, damaged, decode, encode
 from warehouse.objects import MANIFEST, Fault, LocalObjects, Objects, no_fault
+from warehouse.spool import Part, Spool
 
 __all__ = ["FileEntry", "Migrations", "Store", "Transaction", "Unit"]
 
@@ -306,7 +307,7 @@ class Transaction:
     def _write(
         self, area: str, key: str, tables: Iterable[Batch], contracts: Mapping[str, Contract]
     ) -> list[FileEntry]:
-        spool = parquet.Spool(self._store.objects.scratch)
+        spool = Spool(self._store.objects.scratch)
         try:
             for batch in tables:
                 contract = contracts.get(batch.table)
@@ -316,26 +317,21 @@ class Transaction:
                         "contract, with a name of a-z, 0-9 and _. Mend what makes these rows."
                     )
                 spool.add(batch.rows, contract)
-            return [self._file(area, key, *part) for part in spool.drain()]
+            return [self._file(area, key, part) for part in spool.drain()]
         finally:
             spool.close()
 
-    def _file(
-        self, area: str, key: str, contract: Contract, partition: str, rows: pa.Table
-    ) -> FileEntry:
-        objects = self._store.objects
-        # Sorting and writing hold the day in memory; nothing else of the unit is there meanwhile.
-        staged = objects.stage(
-            lambda path: parquet.write(path, parquet.sorted_groups(rows, contract.order), contract)
-        )
+    def _file(self, area: str, key: str, part: Part) -> FileEntry:
+        objects, contract, partition = self._store.objects, part.contract, part.partition
+        staged = objects.stage(lambda path: parquet.write(path, part.groups(), contract))
         with staged.open("rb") as handle:
             digest = _sha256(handle)
         folder = [area, contract.name, *([slug(key)] if area == "mart" else [])]
         name = f"{slug(key)}-{_digits(key)}-{digest[:CONTENT_DIGITS]}.parquet"
-        low, high = parquet.span_ns(rows, contract)
+        low, high = part.span_ns
         entry = FileEntry(
             path="/".join([*folder, *([partition] if partition else []), name]),
-            area=area, table=contract.name, unit=key, partition=partition, rows=rows.num_rows,
+            area=area, table=contract.name, unit=key, partition=partition, rows=part.row_count,
             bytes=staged.stat().st_size, sha256=digest, min_ns=low, max_ns=high,
             version=contract.version,
         )  # fmt: skip

@@ -22,10 +22,15 @@ TRACE_HEADER = Contract(
     ("start_ns", "source_file"),
     (
         FILE,
-        required("format", TEXT, "", "kineto"),
+        required("format", TEXT, "", "kineto or nsys"),
         required("start_ns", LONG, "ns", "start of the earliest event with a length, epoch"),
         required("end_ns", LONG, "ns", "end of the latest event with a length, epoch"),
-        required("base_ns", LONG, "ns", "baseTimeNanoseconds that was added to each time, or 0"),
+        required(
+            "base_ns",
+            LONG,
+            "ns",
+            "epoch time that the file counts from and that was added to each time, or 0",
+        ),
         optional("cluster", TEXT, "", "cluster of the source's configuration"),
         optional("trace_id", TEXT, "", "trace_id of the profiler"),
         optional("meta_job_id", TEXT, "", "job that the file's metadata name"),
@@ -61,7 +66,7 @@ TRACE_KERNEL = Contract(
     1,
     "one row per activity of a GPU in a trace: kernel, copy or fill",
     ("source_file", "event_no"),
-    ("source_file", "start_ns", "event_no"),
+    ("source_file", "event_no"),
     (
         FILE,
         _EVENT,
@@ -97,7 +102,7 @@ TRACE_LAUNCH = Contract(
     1,
     "one row per call of the host into the GPU's runtime or driver",
     ("source_file", "event_no"),
-    ("source_file", "start_ns", "event_no"),
+    ("source_file", "event_no"),
     (
         FILE,
         _EVENT,
@@ -117,7 +122,7 @@ TRACE_OP = Contract(
     1,
     "one row per framework op on the CPU",
     ("source_file", "event_no"),
-    ("source_file", "start_ns", "event_no"),
+    ("source_file", "event_no"),
     (
         FILE,
         _EVENT,
@@ -143,7 +148,7 @@ TRACE_ANNOTATION = Contract(
     1,
     "one row per named stretch of a host thread: profiler step, user annotation or module",
     ("source_file", "event_no"),
-    ("source_file", "start_ns", "event_no"),
+    ("source_file", "event_no"),
     (
         FILE,
         _EVENT,

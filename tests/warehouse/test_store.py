@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse import parquet
+from warehouse import parquet, spool
 from warehouse.contracts import (
     LANDING,
     LONG,
@@ -727,11 +727,11 @@ def test_order_and_split_of_batches_do_not_show(rows: list[Row], data: st.DataOb
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     edges = [0, *cuts, len(rows)]
     pieces = [shuffled[a:b] for a, b in pairwise(edges)]
-    limit = data.draw(st.sampled_from([0, 100, parquet.SPOOL_BYTES]))
+    limit = data.draw(st.sampled_from([0, 100, spool.SPOOL_BYTES]))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         straight, odd = Store(Path(folder) / "a"), Store(Path(folder) / "b")
         put(straight, "u", _batch(rows))
-        patch.setattr(parquet.Spool.__init__, "__kwdefaults__", {"limit": limit})
+        patch.setattr(spool.Spool.__init__, "__kwdefaults__", {"limit": limit})
         put(odd, "u", *map(_batch, pieces))
         assert tree(Path(straight.root)) == tree(Path(odd.root))
         assert not put(odd, "u", *map(_batch, reversed(pieces))), "twice is once"
@@ -784,12 +784,15 @@ def test_the_last_word_on_each_unit_holds(
 
 
 def test_spilled_partitions_keep_few_files_open(store: Store, tmp_path: Path) -> None:
-    spool = parquet.Spool(store.objects.scratch, limit=0)
+    gathered = spool.Spool(store.objects.scratch, limit=0)
     for start in (0, 200):
         days = [(str(d % 7), MIDNIGHT + timedelta(days=d)) for d in range(start, start + 400)]
-        spool.add(readings(*days).rows, READING)
+        gathered.add(readings(*days).rows, READING)
         assert len(list(Path("/proc/self/fd").iterdir())) < 100
-    found = [(partition, rows.num_rows) for _, partition, rows in spool.drain()]
+    found = [
+        (part.partition, sum(group.num_rows for group in part.groups()))
+        for part in gathered.drain()
+    ]
     assert [p for p, _ in found] == sorted(
         f"day={(MIDNIGHT + timedelta(days=d)).date()}" for d in range(600)
     )
