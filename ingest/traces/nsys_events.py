@@ -112,9 +112,9 @@ class Events:
                 graphs.pop(key, None)
             yield from self.gpu.flush(at_least=BATCH_ROWS)
         for table, activity in ((MEMCPY, "memcpy"), (MEMSET, "memset")):
-            columns = ("globalPid", "deviceId", "streamId", "correlationId", "graphNodeId",
-                       "bytes", "copyKind")  # fmt: skip
-            for found in self._found(table, *columns, need=_PLACE):
+            moved = ("globalPid", "deviceId", "streamId", "correlationId", "graphNodeId", "bytes",
+                     "copyKind")  # fmt: skip
+            for found in self._found(table, *moved, need=_PLACE):
                 cells = found.cells
                 text = ["Memset"] * len(found.starts)
                 if activity == "memcpy":
