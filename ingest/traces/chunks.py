@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -58,10 +58,29 @@ class Decoder(Protocol):
 
 
 class Piece(NamedTuple):
-    """Events that follow one another; `first` is the number of the first."""
+    """Events that follow one another; `first` is the number of the first.
+
+    `text` is where they stand, from byte `offset` of the file's text on; of those that were read
+    one by one only where each begins is kept, in `starts`.
+    """
 
     first: int
     events: list[Event]
+    text: bytes = b""
+    offset: int = 0
+    starts: list[int] | None = None
+
+    def offsets(self) -> list[int]:
+        """Where each event begins, in bytes of the file's text: for those that are rejected."""
+        if self.starts is not None:
+            return self.starts
+        found: list[int] = []
+        at = 0
+        for raw in msgspec.json.decode(b"[%b]" % self.text, type=list[msgspec.Raw]):
+            at = self.text.index(raw, at)
+            found.append(self.offset + at)
+            at += len(raw)
+        return found
 
 
 class Fault(NamedTuple):
@@ -161,10 +180,10 @@ class EventList:
             text.fill(max(self._size, self._wanted))
             if not text.data.startswith(b"{"):
                 text.drop(len(text.data) - len(text.data.lstrip(_BETWEEN)))
-            if (events := self._whole(decoder)) is None:
+            if (piece := self._whole(decoder)) is None:
                 yield from self._one_by_one(decoder)
-            elif events:
-                yield self._piece(events)
+            elif piece.events:
+                yield piece
         self._keep_tail()
 
     def _keep_head(self, data: bytes) -> None:
@@ -184,11 +203,11 @@ class EventList:
             text.fill(self._size)
         self.tail = b"".join(parts)
 
-    def _piece(self, events: list[Event]) -> Piece:
+    def _piece(self, events: list[Event], **place: Any) -> Piece:
         self._number += len(events)
-        return Piece(self._number - len(events), events)
+        return Piece(self._number - len(events), events, **place)
 
-    def _whole(self, decoder: Decoder) -> list[Event] | None:
+    def _whole(self, decoder: Decoder) -> Piece | None:
         """The window's events up to a proven cut or to the list's end; None where none is found."""
         data = self._text.data
         if not self._text.is_end:
@@ -199,9 +218,10 @@ class EventList:
         for end, after in cuts:
             with suppress(msgspec.MsgspecError, RecursionError):
                 events = decoder.events(b"[%b]" % data[:end])
+                piece = self._piece(events, text=data[:end], offset=self._text.offset)
                 self._text.drop(after)
                 self._is_done = self._text.is_end
-                return events
+                return piece
         return None
 
     def _one_by_one(self, decoder: Decoder) -> Iterator[Piece | Fault]:
@@ -210,6 +230,7 @@ class EventList:
         # One byte is one character here, so that places in it are offsets.
         view = text.data.decode("latin-1")
         run: list[Event] = []
+        starts: list[int] = []
         at = 0
         while (at := _skip(view, at)) < len(view):
             self._is_done = self._closes(view, at)
@@ -219,15 +240,16 @@ class EventList:
             raw, fault = text.data[at : at + extent.size], extent.fault
             try:
                 run.append(decoder.event(raw))
+                starts.append(text.offset + at)
             except Unreadable as error:
                 if run:
-                    yield self._piece(run)
-                    run = []
+                    yield self._piece(run, starts=starts)
+                    run, starts = [], []
                 yield Fault(self._number, text.offset + at, raw, fault or str(error), not fault)
                 self._number += 1
             at += extent.size
         if run:
-            yield self._piece(run)
+            yield self._piece(run, starts=starts)
         if self._is_done:
             at += 1
         elif text.is_end:

@@ -82,7 +82,7 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
             tables.counts.events += 1
             rejects.put(f"event {piece.number}, byte {piece.offset}", piece.reason, piece.raw)
         else:
-            tables.take(piece.first, piece.events)
+            tables.take(piece)
         yield from tables.flush(at_least=BATCH_ROWS)
         yield from rejects.flush(at_least=BATCH_ROWS)
     if tables.counts.events and not may_be_trace:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from ingest.rows import BATCH_ROWS, Columns, Rejects
 from ingest.traces import modules
+from ingest.traces.chunks import Piece
 from ingest.traces.events import NO_ARGS, Args, Event, long
 from ingest.traces.kernel_names import collective_name, family, kind_of
 from ingest.traces.op_work import work
@@ -87,14 +88,18 @@ class Tables:
         self.pids: set[int] = set()
         self._clock = Clock(base_ns)
         self._rejects = rejects
+        self._piece = Piece(1, [])
+        self._offsets: list[int] | None = None
         self._frames = modules.Frames()
         self.gpu = Columns("trace_kernel", file)
         self.launches = Columns("trace_launch", file)
         self.ops = Columns("trace_op", file)
         self.annotations = Columns("trace_annotation", file)
 
-    def take(self, first: int, events: list[Event]) -> None:
-        """Add events that follow one another; `first` is the number of the first."""
+    def take(self, piece: Piece) -> None:
+        """Add events that follow one another."""
+        self._piece, self._offsets = piece, None
+        first, events = piece.first, piece.events
         groups: list[list[Event]] = [[] for _ in range(6)]
         numbers: list[list[int]] = [[] for _ in range(6)]
         table_of = _TABLE_OF.get
@@ -181,7 +186,10 @@ class Tables:
         return placed, outer.take(index), inner.take(index)
 
     def _reject(self, number: int, event: Event, fault: str) -> None:
-        self._rejects.put(f"event {number}", fault, msgspec.json.encode(event))
+        if self._offsets is None:
+            self._offsets = self._piece.offsets()
+        offset = self._offsets[number - self._piece.first]
+        self._rejects.put(f"event {number}, byte {offset}", fault, msgspec.json.encode(event))
 
     def _span(self, events: list[Event]) -> None:
         """Let events that are not kept widen the file's time, where theirs is sound."""

@@ -188,10 +188,11 @@ def test_a_time_or_place_that_cannot_be(
     tmp_path: Path, event: dict[str, Any], case: str, window: int
 ) -> None:
     changes, reason = BAD_TIMES[case]
-    tables = read(tmp_path, around(json.dumps(event | changes)), window=window)
+    bad = json.dumps(event | changes)
+    tables = read(tmp_path, around(bad), window=window)
     is_whole(tables)
     (reject,) = tables["reject"]
-    assert reject["position"] == "event 3"
+    assert reject["position"] == f"event 3, byte {around(bad).index(bad.encode())}"
     assert reason in reject["reason"]
     assert "expected" in reject["reason"]
 

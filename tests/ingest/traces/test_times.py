@@ -100,10 +100,12 @@ def test_a_process_that_lives_longer_than_its_base_lasts(tmp_path: Path) -> None
 def test_no_number_among_decimals(tmp_path: Path, odd: str, place: int) -> None:
     good = ("1712195495519689.123", "1.5")
     bad = (odd, "1.5") if place == 0 else (good[0], odd)
-    tables = read(tmp_path, with_times(good, bad, good, base=None))
+    text = with_times(good, bad, good, base=None)
+    tables = read(tmp_path, text)
     assert [row["event_no"] for row in tables["trace_kernel"]] == [1, 3]
     (reject,) = tables["reject"]
-    assert reject["position"] == "event 2"
+    begins = [at for at in range(len(text)) if text.startswith('{"ph"', at)]
+    assert reject["position"] == f"event 2, byte {begins[1]}"
     assert "expected" in reject["reason"]
 
 
