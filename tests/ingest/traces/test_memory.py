@@ -30,7 +30,7 @@ def test_memory_does_not_grow_with_the_file(bench: ModuleType, tmp_path: Path) -
         path = tmp_path / f"{mb}.json.gz"
         size, _ = bench.repeated(recorded, path, mb * 1_000_000)
         assert size >= mb * 1_000_000
-        found = bench.measured("read", path, 0)
+        found = bench.measured("land", path)
         assert found["events"] > 3000 * mb
         peaks[mb] = found["rss_mb"]
     assert peaks[100] <= 350
