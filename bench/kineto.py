@@ -56,7 +56,8 @@ def repeated(recorded: Path, target: Path, size: int) -> tuple[int, int]:
     """
     text = igzip.open(recorded).read() if recorded.suffix == ".gz" else recorded.read_bytes()
     start = text.index(_EVENTS) + len(_EVENTS)
-    end = text.rindex(b"]", 0, text.rindex(b'"traceName"'))
+    # One byte is one character here, so that the place behind the list is an offset.
+    end = json.JSONDecoder().raw_decode(text.decode("latin-1"), start - 1)[1] - 1
     head, events, tail = text[:start], text[start:end].rstrip(), text[end:]
     count = max(-(-(size - len(head) - len(tail)) // (len(events) + 1)), 1)
     written = len(head) + len(tail)

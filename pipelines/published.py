@@ -1,7 +1,8 @@
 """Reading what was published: the questions of `report`, `doctor` and `explain`, and readers' SQL.
 
 A question is one SELECT in pipelines/questions/, over published tables, with `$name` where a value
-goes. It runs in the sandbox of warehouse.query, as a reader's own SQL does.
+goes; a table that the written report has too is asked by its SELECT in reports/questions/. All run
+in the sandbox of warehouse.query, as a reader's own SQL does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.config import Config
+from reports import listing
+from reports.listing import Cut
 from warehouse import header, sqltypes
 from warehouse.contracts import LANDING, Column, Contract
 from warehouse.errors import StoreError
@@ -23,6 +26,8 @@ from warehouse.query import run_query
 from warehouse.shipped import MODELS
 from warehouse.store import Store
 
+#: Rows of tables that are shown whole.
+_ALL = 1_000_000
 QUESTIONS = Path(__file__).resolve().parent / "questions"
 
 Row = dict[str, Any]
@@ -100,6 +105,11 @@ class Published:
         sql, tables = filled((QUESTIONS / f"{question}.sql").read_text(encoding="utf-8"), values)
         rows: list[Row] = self.query(sql, only=tables).to_pylist()
         return rows
+
+    def listed(self, table: str, month: date, *, first: int = _ALL) -> Cut:
+        """The first rows of a table of the report (reports/questions/), and how many there are."""
+        query = listing.filled(table, {"month": month})
+        return listing.read_listing(self, query, first=first).whole
 
     def _paths(self, table: str) -> Sequence[str]:
         return [self.store.path(entry) for entry in self.store.files(table)]

@@ -18,6 +18,7 @@ from pipelines import terminal
 from pipelines.published import Published, Row
 from pipelines.terminal import class_text, instant, percent, seconds, table, usd
 from reports.amounts import dollar_places
+from reports.listing import Cut
 from reports.margins import two_way
 from reports.rounding import rounded, shown
 
@@ -41,29 +42,28 @@ def report(
     published: Published, month: date, *, top: int, scope: str, ascii_only: bool
 ) -> Iterator[RenderableType]:
     """The tables of a month, in reading order; `top` rows at most in tables of jobs."""
-    invoices = published.ask("report_invoices", month=month)
+    invoices = published.listed("invoices", month).rows
     places = dollar_places(sum(_column(invoices, "billed_usd"), Decimal(0)))
     yield Text(f"\n{month:%B %Y}", style="bold underline")
-    yield _invoices(invoices, places, published.ask("report_unread")[0]["records"])
-    teams = published.ask("report_showback", month=month)
+    yield _invoices(invoices, places, published.listed("unread", month).rows[0]["record_count"])
+    teams = published.listed("showback", month).rows
     names = [row["team"] for row in teams]
     effective = dict(zip(names, shown(_column(teams, "effective_usd"), places=places), strict=True))
     hours = dict(zip(names, _hours(_column(teams, "gpu_ns")), strict=True))
     yield _showback(teams, effective, hours, places)
-    classes = published.ask("report_classes", month=month)
+    classes = published.listed("team_classes", month).rows
     cells = _by_class(classes, effective, hours, places)
     if any(row["gpu_ns"] for row in teams):
         yield _bars(teams, classes, hours, ascii_only)
     yield _classes(names, cells)
-    yield _waste(published.ask("report_waste", month=month), names, cells, places)
+    yield _waste(published.listed("waste", month).rows, names, cells, places)
     yield from _ladder(
         published.ask("report_ladder", month=month, scope=scope, top=top), top, scope
     )
     yield from _kernels(published.ask("report_kernels", month=month, top=KERNELS), places)
     yield from _stragglers(published.ask("report_stragglers", month=month, top=top), top, places)
-    interruptions = published.ask("report_interruptions", month=month, top=top)
-    yield from _interruptions(interruptions, top, places)
-    yield from _idle(published.ask("report_idle", month=month, top=top), top, places)
+    yield from _interruptions(published.listed("interruptions", month, first=top), top, places)
+    yield from _idle(published.listed("idle", month, first=top), top, places)
     seen = published.ask("report_seen", month=month)[0]["gpu_ns"]
     if seen:
         yield Text(
@@ -308,8 +308,8 @@ def _stragglers(rows: Sequence[Row], top: int, places: int) -> Iterator[Renderab
     yield from _more(rows[0]["row_count"], top, "straggler_rank")
 
 
-def _interruptions(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:
-    if not rows:
+def _interruptions(found: Cut, top: int, places: int) -> Iterator[RenderableType]:
+    if not found.rows:
         yield Text("No attempt ended early.")
         return
     lines = [
@@ -318,7 +318,7 @@ def _interruptions(rows: Sequence[Row], top: int, places: int) -> Iterator[Rende
             row["restored_step"], seconds(row["lost_gpu_ns"]), seconds(row["lost_high_gpu_ns"]),
             usd(rounded(row["lost_usd"], places=places)), seconds(row["restart_gpu_ns"]),
         )
-        for row in rows
+        for row in found.rows
     ]  # fmt: skip
     yield table(
         "Interruptions: what was lost, and what starting again cost",
@@ -326,11 +326,11 @@ def _interruptions(rows: Sequence[Row], top: int, places: int) -> Iterator[Rende
          ">at most", ">lost USD", ">restart GPU-s"),
         lines,
     )  # fmt: skip
-    yield from _more(rows[0]["row_count"], top, "interruptions")
+    yield from _more(found.count, top, "interruptions")
 
 
-def _idle(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType]:
-    if not rows:
+def _idle(found: Cut, top: int, places: int) -> Iterator[RenderableType]:
+    if not found.rows:
         yield Text("No idle session.")
         return
     lines = [
@@ -339,7 +339,7 @@ def _idle(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType
             instant(row["end"]), row["sub"], class_text(row["waste_class"]),
             seconds(row["gpu_ns"]), usd(rounded(row["billed_usd"], places=places)),
         )
-        for row in rows
+        for row in found.rows
     ]  # fmt: skip
     yield table(
         "Idle sessions: a GPU was held and nothing ran",
@@ -347,7 +347,7 @@ def _idle(rows: Sequence[Row], top: int, places: int) -> Iterator[RenderableType
          ">billed USD"),
         lines,
     )  # fmt: skip
-    yield from _more(rows[0]["row_count"], top, "idle_sessions")
+    yield from _more(found.count, top, "idle_sessions")
 
 
 def _more(count: int, top: int, name: str) -> Iterator[RenderableType]:

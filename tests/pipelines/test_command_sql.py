@@ -143,7 +143,7 @@ def test_every_question_runs_on_nothing_and_on_the_recording(
 
 def test_a_value_that_is_missing_is_an_error(demo: Path) -> None:
     with pytest.raises(KeyError, match="month"):
-        Published(load_config(demo)).ask("report_waste")
+        Published(load_config(demo)).ask("report_seen")
 
 
 @settings(deadline=None, max_examples=60)
