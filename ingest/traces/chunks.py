@@ -21,11 +21,14 @@ import msgspec
 from ingest.text import chunks
 from ingest.traces.events import Event, Unreadable
 from warehouse.contracts import SourceFile
+from warehouse.errors import SourceError
 
 #: A window's size: larger ones are hardly faster, and hold more events in memory.
 WINDOW_BYTES = 2 << 20
 #: What is no event within so many bytes is given up as one fault.
 MAX_EVENT_BYTES = 16 << 20
+#: A text without end: so many bytes without an event are no trace.
+MAX_LOST_BYTES = 256 << 20
 #: Metadata beyond so many bytes on either side of the events are passed over.
 MAX_META_BYTES = 4 << 20
 _TRIES = 1000
@@ -130,8 +133,10 @@ class EventList:
     """
 
     def __init__(self, file: SourceFile, *, size: int = WINDOW_BYTES) -> None:
+        self._file = file
         self._text = Text(file, size)
         self._size = size
+        self._lost = 0
         self._wanted = 0
         self._number = 1
         self._is_done = False
@@ -174,7 +179,10 @@ class EventList:
         return self._text.data[:size]
 
     def pieces(self, decoder: Decoder) -> Iterator[Piece | Fault]:
-        """Yield all events and faults in order. Raises SourceError where the file is damaged."""
+        """Yield all events and faults in order.
+
+        Raises SourceError where the file is damaged, or has too much text that is no event.
+        """
         text = self._text
         while not self._is_done:
             text.fill(max(self._size, self._wanted))
@@ -241,7 +249,9 @@ class EventList:
             try:
                 run.append(decoder.event(raw))
                 starts.append(text.offset + at)
+                self._lost = 0
             except Unreadable as error:
+                self._give_up_if_lost(extent.size, text.offset + at)
                 if run:
                     yield self._piece(run, starts=starts)
                     run, starts = [], []
@@ -258,6 +268,17 @@ class EventList:
         # What is left is the beginning of an event: more of it must come.
         self._wanted = len(view) - at + self._size
         text.drop(at)
+
+    def _give_up_if_lost(self, size: int, offset: int) -> None:
+        self._lost += size
+        if self._lost > MAX_LOST_BYTES:
+            raise SourceError(
+                self._file.name,
+                f"has no event in {self._lost:,} bytes before byte {offset + size:,}",
+                expected="events of a few kB",
+                todo="Look at that place; delete the file if it is damaged, or leave it out of the "
+                "source's `files`.",
+            )
 
     def _closes(self, view: str, at: int) -> bool:
         """Whether the list ends here: a bracket, and behind it what may follow the list."""

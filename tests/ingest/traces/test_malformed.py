@@ -338,6 +338,19 @@ def test_noise_longer_than_any_event(
     assert not header(tables)["is_truncated"]
 
 
+def test_a_text_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "MAX_EVENT_BYTES", 1000)
+    monkeypatch.setattr(chunks, "MAX_LOST_BYTES", 4000)
+    with pytest.raises(SourceError, match=r"has no event in [\d,]+ bytes before byte [\d,]+"):
+        read(tmp_path, around(f'{{"name": "{"x" * 9000}"'), window=200)
+    # As much in all, with events between, is not.
+    good = json.dumps(KERNEL)
+    parts = [f"{'x' * 900},\n{good}" for _ in range(9)]
+    tables = read(tmp_path, around(",\n".join(parts)), window=200)
+    assert len(tables["trace_kernel"]) == 10
+    assert len(tables["reject"]) == 9
+
+
 @pytest.mark.parametrize("place", range(0, 100, 7))
 def test_metadata_that_are_cut_or_broken(tmp_path: Path, place: int) -> None:
     head = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}],
