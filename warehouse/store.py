@@ -27,6 +27,7 @@ from warehouse import parquet
 from warehouse.contracts import LANDING, Batch, Contract
 from warehouse.errors import StoreError
 from warehouse.manifest import AREAS, FileEntry, Scalar, State, Unit, damaged, decode, encode
+from warehouse.memory import use_steady_pool
 from warehouse.objects import MANIFEST, Fault, LocalObjects, Objects, no_fault
 from warehouse.spool import Part, Spool
 
@@ -122,9 +123,11 @@ class Store:
     def transaction(self) -> Iterator[Transaction]:
         """Hold the store for writing; what is not committed in the block did not happen.
 
+        From then on the process's Arrow memory comes from a steadier pool (warehouse.memory).
         Starting and ending it collect files that no manifest names. Raises StoreBusy where
         another process holds it.
         """
+        use_steady_pool()
         with self.objects.exclusive():
             self._seen = None  # trust nothing that was read without the lock
             state = self.state()
