@@ -119,15 +119,22 @@ def groups_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     count = 0
     for batch in batches:
         while count + batch.num_rows >= ROW_GROUP_ROWS:
-            head = batch.slice(0, ROW_GROUP_ROWS - count)
-            yield pa.Table.from_batches([*waiting, head]).combine_chunks()
-            batch = batch.slice(head.num_rows)
-            waiting, count = [], 0
+            waiting.append(batch.slice(0, ROW_GROUP_ROWS - count))
+            batch = batch.slice(ROW_GROUP_ROWS - count)
+            count = 0
+            yield _joined(waiting)
         if batch.num_rows:
             waiting.append(batch)
             count += batch.num_rows
     if waiting:
-        yield pa.Table.from_batches(waiting).combine_chunks()
+        yield _joined(waiting)
+
+
+def _joined(waiting: list[pa.RecordBatch]) -> pa.Table:
+    """The batches as one, which are forgotten: a group is held once while it is written."""
+    rows = pa.Table.from_batches(waiting)
+    waiting.clear()
+    return rows.combine_chunks()
 
 
 def is_ordered(rows: pa.RecordBatch, order: Sequence[str]) -> bool:
