@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
+from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +72,66 @@ def header(tables: Tables) -> dict[str, Any]:
     """The one row of trace_header."""
     (row,) = tables["trace_header"]
     return row
+
+
+#: By category, here and below: written down anew, not taken from what is tested.
+GPU = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset",
+       "Kernel": "kernel", "Memcpy": "memcpy", "Memset": "memset"}  # fmt: skip
+OPS = {"cpu_op", "Operator"}
+LAUNCHES = {"cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"}
+
+
+@lru_cache(maxsize=2)
+def text_of(path: Path) -> bytes:
+    return gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
+
+
+def raw(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """A file's events and base, by plain json with decimals."""
+    value = json.loads(text_of(path), parse_float=Decimal)
+    if isinstance(value, list):
+        return value, 0
+    return value["traceEvents"], value.get("baseTimeNanoseconds", 0)
+
+
+def check(path: Path, tables: Tables) -> None:
+    """Each event stands in its table under its number, with its exact time."""
+    events, base = raw(path)
+    row = header(tables)
+    assert row["event_count"] == len(events)
+    assert not row["is_truncated"]
+    timed = {n: e for n, e in enumerate(events, 1) if e["ph"] == "X"}
+
+    def span(event: dict[str, Any]) -> tuple[int, int]:
+        start = base + int(event["ts"] * 1000)
+        return start, start + int(event["dur"] * 1000)
+
+    for table, cats in (("trace_kernel", set(GPU)), ("trace_launch", LAUNCHES)):
+        wanted = {n: (e["name"], *span(e)) for n, e in timed.items() if e.get("cat") in cats}
+        got = {r["event_no"]: (r["name"], r["start_ns"], r["end_ns"]) for r in tables[table]}
+        assert got == wanted
+    steps = {n for n, e in timed.items() if e["name"].startswith("ProfilerStep")}
+    wanted = {
+        n: (e["name"], *span(e)) for n, e in timed.items()
+        if e.get("cat") in OPS and n not in steps
+    }  # fmt: skip
+    assert wanted == {
+        r["event_no"]: (r["name"], r["start_ns"], r["end_ns"]) for r in tables["trace_op"]
+    }
+    kinds = Counter(r["kind"] for r in tables["trace_annotation"])
+    assert kinds["module"] == sum(e["name"].startswith("nn.Module: ") for e in timed.values())
+    host_steps = [n for n in steps if timed[n]["cat"] != "gpu_user_annotation"]
+    assert row["step_count"] == kinds["step"] == len(host_steps)
+    assert row["gpu_count"] == len(tables["trace_kernel"])
+    assert row["op_count"] == len(tables["trace_op"])
+    for r in tables["trace_kernel"]:
+        event = timed[r["event_no"]]
+        args = event.get("args", {})
+        assert r["activity"] == GPU[event["cat"]]
+        assert r["device"] == args.get("device", event["pid"])
+        assert r["correlation"] == args.get("correlation")
+        assert r["external_id"] == args.get("External id", args.get("external id"))
+        assert r["bytes"] == args.get("bytes")
+        assert (r["kind"] == "copy") == (r["activity"] != "kernel")
+    spans = [span(e) for e in timed.values()]
+    assert (row["start_ns"], row["end_ns"]) == (min(s for s, _ in spans), max(e for _, e in spans))

@@ -1,84 +1,19 @@
-"""Recorded traces, ours and public ones: all events, exact times, and cuts anywhere."""
+"""Our recorded traces: all events, exact times, and cuts anywhere."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
-import tarfile
 from collections import Counter
-from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.ingest.traces.reading import Tables, header, read_path
+from tests.ingest.traces.reading import check, header, raw, read_path, text_of
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "h200" / "recordings"
 RECORDED = sorted(EXAMPLE.glob("*/job_*/kineto/*.json.gz"))
-GPU = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset",
-       "Kernel": "kernel", "Memcpy": "memcpy", "Memset": "memset"}  # fmt: skip
 TABLES = ("trace_kernel", "trace_launch", "trace_op", "trace_annotation")
-OPS = {"cpu_op", "Operator"}
-LAUNCHES = {"cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"}
-
-
-@lru_cache(maxsize=2)
-def text_of(path: Path) -> bytes:
-    return gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
-
-
-def raw(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """A file's events and base, by plain json with decimals."""
-    value = json.loads(text_of(path), parse_float=Decimal)
-    if isinstance(value, list):
-        return value, 0
-    return value["traceEvents"], value.get("baseTimeNanoseconds", 0)
-
-
-def check(path: Path, tables: Tables) -> None:
-    """Each event stands in its table under its number, with its exact time."""
-    events, base = raw(path)
-    row = header(tables)
-    assert row["event_count"] == len(events)
-    assert not row["is_truncated"]
-    timed = {n: e for n, e in enumerate(events, 1) if e["ph"] == "X"}
-
-    def span(event: dict[str, Any]) -> tuple[int, int]:
-        start = base + int(event["ts"] * 1000)
-        return start, start + int(event["dur"] * 1000)
-
-    for table, cats in (("trace_kernel", set(GPU)), ("trace_launch", LAUNCHES)):
-        wanted = {n: (e["name"], *span(e)) for n, e in timed.items() if e.get("cat") in cats}
-        got = {r["event_no"]: (r["name"], r["start_ns"], r["end_ns"]) for r in tables[table]}
-        assert got == wanted
-    steps = {n for n, e in timed.items() if e["name"].startswith("ProfilerStep")}
-    wanted = {
-        n: (e["name"], *span(e)) for n, e in timed.items()
-        if e.get("cat") in OPS and n not in steps
-    }  # fmt: skip
-    assert wanted == {
-        r["event_no"]: (r["name"], r["start_ns"], r["end_ns"]) for r in tables["trace_op"]
-    }
-    kinds = Counter(r["kind"] for r in tables["trace_annotation"])
-    assert kinds["module"] == sum(e["name"].startswith("nn.Module: ") for e in timed.values())
-    host_steps = [n for n in steps if timed[n]["cat"] != "gpu_user_annotation"]
-    assert row["step_count"] == kinds["step"] == len(host_steps)
-    assert row["gpu_count"] == len(tables["trace_kernel"])
-    assert row["op_count"] == len(tables["trace_op"])
-    for r in tables["trace_kernel"]:
-        event = timed[r["event_no"]]
-        args = event.get("args", {})
-        assert r["activity"] == GPU[event["cat"]]
-        assert r["device"] == args.get("device", event["pid"])
-        assert r["correlation"] == args.get("correlation")
-        assert r["external_id"] == args.get("External id", args.get("external id"))
-        assert r["bytes"] == args.get("bytes")
-        assert (r["kind"] == "copy") == (r["activity"] != "kernel")
-    spans = [span(e) for e in timed.values()]
-    assert (row["start_ns"], row["end_ns"]) == (min(s for s, _ in spans), max(e for _, e in spans))
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: f"{p.parts[-3]}-{p.name.split('.')[0]}")
@@ -196,40 +131,3 @@ def test_re_serialised_text_gives_the_same_rows(tmp_path: Path, window: int) -> 
         tables = read_path(target, window=window)
         for name, rows in wanted.items():
             assert sorted(tables[name], key=str) == sorted(rows, key=str)
-
-
-PUBLIC_REJECTS = {"hta__large_integer_trace": "no baseTimeNanoseconds"}
-
-
-def test_public_traces(shared_data: Path) -> None:
-    folder = shared_data / "traces"
-    paths = sorted(folder.glob("*.json*"))
-    if not paths:
-        pytest.skip(f"no public traces at {folder}")
-    comm = Counter[str]()
-    for path in paths:
-        tables = read_path(path)
-        check(path, tables)
-        reasons = [row["reason"] for row in tables["reject"]]
-        wanted = [r for name, r in PUBLIC_REJECTS.items() if path.name.startswith(name)]
-        assert [r[: len(w)] for r, w in zip(reasons, wanted, strict=True)] == wanted, path.name
-        comm[path.name.split(".")[0]] = sum(r["kind"] == "comm" for r in tables["trace_kernel"])
-    assert comm["hta__nccl_parser_config__nccl_data"] > 0
-
-
-def test_eight_ranks_of_one_job(shared_data: Path, tmp_path: Path) -> None:
-    """The only public set of all ranks: each file is a rank of its own."""
-    archive = shared_data / "traces" / "param__et_replay__tests__inputs__dlrm_kineto.tar.gz"
-    if not archive.exists():
-        pytest.skip(f"no {archive}")
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
-    paths = sorted(p for p in tmp_path.rglob("*") if p.is_file() and ".json" in p.name)
-    assert len(paths) == 8
-    headers = []
-    for path in paths:
-        tables = read_path(path)
-        check(path, tables)
-        headers.append(header(tables))
-    assert {row["step_count"] for row in headers} == {1}
-    assert sorted(row["meta_rank"] for row in headers) == list(range(8))
