@@ -60,7 +60,7 @@ KINDS: dict[str, Kind] = {
              "the jobs' own steps: startup, MFU and lost work need them"),
         Kind("checkpoint_log", "ingest.steps.checkpoint_log", 1, "E1",
              "saves and restores: recovery_checkpoint, and a surer start of lost work"),
-        Kind("kineto", "ingest.traces.kineto", 1, "E3",
+        Kind("kineto", "ingest.traces.kineto", 2, "E3",
              "what the GPUs did inside steps: without it in_step is not split, nor kernels priced"),
         Kind("nsys", "ingest.traces.nsys", 1, "E3",
              "the same from Nsight Systems: GPU metrics too, but collectives without a number",

@@ -86,7 +86,7 @@ class Columns:
         self.count = 0
         self._schema = LANDING[table].schema
         self._file = pa.scalar(file.name, pa.string())
-        self._batches: list[pa.RecordBatch] = []
+        self._parts: list[tuple[int, dict[str, pa.Array]]] = []
         self._waiting = 0
 
     def add(self, count: int, columns: Mapping[str, Sequence[Any] | pa.Array]) -> None:
@@ -96,26 +96,30 @@ class Columns:
             raise KeyError(f"{self.table} has no column {sorted(unknown)}")
         if not count:
             return
-        arrays = []
-        for field in self._schema:
-            if field.name == "source_file":
-                arrays.append(pa.repeat(self._file, count))
-            elif (values := columns.get(field.name)) is None:
-                arrays.append(pa.nulls(count, field.type))
-            elif isinstance(values, pa.Array):
-                arrays.append(values)
-            else:
-                arrays.append(pa.array(values, field.type))
-        self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._parts.append((count, {
+            name: values if isinstance(values, pa.Array)
+            else pa.array(values, self._schema.field(name).type)
+            for name, values in columns.items()
+        }))  # fmt: skip
         self._waiting += count
         self.count += count
 
     def flush(self, *, at_least: int = 1) -> Iterator[Batch]:
         """Yield what has gathered, if it is at least so many rows, and forget it."""
         if self._waiting >= max(at_least, 1):
-            batch = pa.concat_batches(self._batches)
-            self._batches, self._waiting = [], 0
-            yield Batch(self.table, batch)
+            columns = [self._column(field) for field in self._schema]
+            self._parts, self._waiting = [], 0
+            yield Batch(self.table, pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+    def _column(self, field: pa.Field) -> pa.Array:
+        if field.name == "source_file":
+            return pa.repeat(self._file, self._waiting)
+        if not any(field.name in columns for _, columns in self._parts):
+            return pa.nulls(self._waiting, field.type)
+        return pa.concat_arrays([
+            columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+            for count, columns in self._parts
+        ])  # fmt: skip
 
 
 class Rejects(Rows):

@@ -63,25 +63,25 @@ class Decoder(Protocol):
 class Piece(NamedTuple):
     """Events that follow one another; `first` is the number of the first.
 
-    `text` is where they stand, from byte `offset` of the file's text on; of those that were read
-    one by one only where each begins is kept, in `starts`.
+    `text` is where they stand, from byte `offset` of the file's text on; those that were read one
+    by one come with their own texts, in `read`.
     """
 
     first: int
     events: list[Event]
     text: bytes = b""
     offset: int = 0
-    starts: list[int] | None = None
+    read: list[tuple[int, bytes]] | None = None
 
-    def offsets(self) -> list[int]:
-        """Where each event begins, in bytes of the file's text: for those that are rejected."""
-        if self.starts is not None:
-            return self.starts
-        found: list[int] = []
+    def texts(self) -> list[tuple[int, bytes]]:
+        """Each event's offset in the file's text, and its own text: for those that are rejected."""
+        if self.read is not None:
+            return self.read
+        found: list[tuple[int, bytes]] = []
         at = 0
         for raw in msgspec.json.decode(b"[%b]" % self.text, type=list[msgspec.Raw]):
             at = self.text.index(raw, at)
-            found.append(self.offset + at)
+            found.append((self.offset + at, bytes(raw)))
             at += len(raw)
         return found
 
@@ -192,6 +192,8 @@ class EventList:
                 yield from self._one_by_one(decoder)
             elif piece.events:
                 yield piece
+            # Events are freed fast while they are in the processor's cache: before the next come.
+            del piece
         self._keep_tail()
 
     def _keep_head(self, data: bytes) -> None:
@@ -238,7 +240,7 @@ class EventList:
         # One byte is one character here, so that places in it are offsets.
         view = text.data.decode("latin-1")
         run: list[Event] = []
-        starts: list[int] = []
+        read: list[tuple[int, bytes]] = []
         at = 0
         while (at := _skip(view, at)) < len(view):
             self._is_done = self._closes(view, at)
@@ -248,18 +250,18 @@ class EventList:
             raw, fault = text.data[at : at + extent.size], extent.fault
             try:
                 run.append(decoder.event(raw))
-                starts.append(text.offset + at)
+                read.append((text.offset + at, raw))
                 self._lost = 0
             except Unreadable as error:
                 self._give_up_if_lost(extent.size, text.offset + at)
                 if run:
-                    yield self._piece(run, starts=starts)
-                    run, starts = [], []
+                    yield self._piece(run, read=read)
+                    run, read = [], []
                 yield Fault(self._number, text.offset + at, raw, fault or str(error), not fault)
                 self._number += 1
             at += extent.size
         if run:
-            yield self._piece(run, starts=starts)
+            yield self._piece(run, read=read)
         if self._is_done:
             at += 1
         elif text.is_end:

@@ -13,8 +13,7 @@ import re
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from math import inf
-from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import field
@@ -31,6 +30,11 @@ _NO_VALUE = re.compile(r'((?<!\\)"\s*:)\s*(?:N/A|-?nan|-?inf|None|undefined)?(?=
 _BACKSLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9A-Fa-f]{4}|)')
 
 Whole: TypeAlias = int | str | None
+#: One letter. As a literal it is one object for all events, and not one for each.
+Phase: TypeAlias = Literal[
+    "X", "s", "f", "t", "i", "I", "M", "C", "B", "E", "b", "n", "e", "P", "R", "N", "O", "D", "S",
+    "T", "p", "F", "v", "V", "c", "(", ")",
+]  # fmt: skip
 
 
 class Unreadable(Exception):
@@ -76,7 +80,7 @@ NO_ARGS = Args()
 class Event(msgspec.Struct, gc=False):
     """An event; `ts` and `dur` are microseconds."""
 
-    ph: str
+    ph: Phase
     cat: str = ""
     name: str = ""
     pid: Whole = None
@@ -93,9 +97,6 @@ class ExactEvent(Event, gc=False):
     dur: Decimal = Decimal(ABSENT)  # type: ignore[assignment]
 
 
-_ts = attrgetter("ts")
-
-
 class EventDecoder:
     """Decodes events; it remembers that a file's times need decimals."""
 
@@ -108,7 +109,7 @@ class EventDecoder:
         """Read a closed list strictly; a MsgspecError or RecursionError where it is none."""
         if not self._is_exact:
             events = self._plain.decode(data)
-            if max(map(_ts, events), default=0) < EXACT_US or all(
+            if max([e.ts for e in events], default=0) < EXACT_US or all(
                 type(e.ts) is int for e in events if e.ts >= EXACT_US
             ):
                 return events
@@ -144,7 +145,7 @@ def careful(data: bytes) -> Event:
     args = value.get("args")
     ts, dur = _number(value.get("ts")), _number(value.get("dur"))
     event = Event(
-        ph=_text(value["ph"]) or "",
+        ph=cast("Phase", _text(value["ph"]) or ""),
         cat=_text(value.get("cat")) or "", name=_text(value.get("name")) or "",
         pid=_whole(value.get("pid")), tid=_whole(value.get("tid")),
         ts=_plain(ts), dur=_plain(dur),

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ingest.text import chunks
@@ -28,7 +29,8 @@ _KEYS = (
     "baseTimeNanoseconds",
 )  # fmt: skip
 _KEY = re.compile(rf'(?<!\\)"({"|".join(_KEYS)})"\s*:\s*')
-_BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?([0-9]{1,19})(?![0-9])')
+_BASE_KEY = b'"baseTimeNanoseconds"'
+_BASE = re.compile(_BASE_KEY + rb'\s*:\s*"?([0-9]{1,19})(?![0-9])')
 _DIGITS = re.compile(r"[0-9]{1,19}\Z")
 _OVERLAP = 64
 
@@ -111,16 +113,16 @@ def find_base(file: SourceFile) -> int | None:
     Reads the whole file, without decoding it. Raises SourceError where it is damaged.
     """
     base, rest = None, b""
-    for part in chunks(file, 1 << 20):
-        window = rest + (part or b"")
+    for part in chain(chunks(file, 1 << 20), (None,)):
+        window = rest + part if part else rest
         # A number at the very end may go on.
-        end = len(window) - (_OVERLAP if part else 0)
-        for match in _BASE.finditer(window):
-            if match.start() < end:
+        end = max(len(window) - _OVERLAP, 0) if part else len(window)
+        at = window.find(_BASE_KEY)
+        while 0 <= at < end:
+            if match := _BASE.match(window, at):
                 base = int(match[1])
-        rest = window[max(end, 0) :]
-    for match in _BASE.finditer(rest):
-        base = int(match[1])
+            at = window.find(_BASE_KEY, at + 1)
+        rest = window[end:]
     return base if base is None or base <= MAX_LONG else None
 
 

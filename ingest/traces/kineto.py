@@ -83,6 +83,7 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
             rejects.put(f"event {piece.number}, byte {piece.offset}", piece.reason, piece.raw)
         else:
             tables.take(piece)
+        del piece
         yield from tables.flush(at_least=BATCH_ROWS)
         yield from rejects.flush(at_least=BATCH_ROWS)
     if tables.counts.events and not may_be_trace:

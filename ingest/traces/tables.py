@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 from ingest.rows import BATCH_ROWS, Columns, Rejects
 from ingest.traces import modules
 from ingest.traces.chunks import Piece
-from ingest.traces.events import NO_ARGS, Args, Event, long
+from ingest.traces.events import NO_ARGS, NO_TEXT, Args, Event, long
 from ingest.traces.kernel_names import collective_name, family, kind_of
 from ingest.traces.op_work import work
 from ingest.traces.times import Clock
@@ -27,8 +28,14 @@ from warehouse.contracts import Batch, SourceFile
 
 _GPU, _LAUNCH, _OP, _USER, _PYTHON, _OTHER = range(6)
 
+
+class _Tables(dict[str, int]):
+    def __missing__(self, category: str) -> int:
+        return _OTHER
+
+
 #: Which rows a category gives; capital ones are of 2021. All else is counted only.
-_TABLE_OF = {
+_TABLE_OF = _Tables({
     "kernel": _GPU, "Kernel": _GPU,
     "gpu_memcpy": _GPU, "Memcpy": _GPU,
     "gpu_memset": _GPU, "Memset": _GPU,
@@ -39,13 +46,16 @@ _TABLE_OF = {
     "cpu_op": _OP, "Operator": _OP,
     "user_annotation": _USER,
     "python_function": _PYTHON,
-}  # fmt: skip
+})  # fmt: skip
+#: For each table, its own code to 1 and the others' to 0.
+_FLAGS = [bytes(code == table for code in range(256)) for table in range(_OTHER + 1)]
 _ACTIVITY = {
     "kernel": "kernel", "Kernel": "kernel", "gpu_memcpy": "memcpy", "Memcpy": "memcpy",
     "gpu_memset": "memset", "Memset": "memset",
 }  # fmt: skip
-_STEP = "profilerstep"
-_STEP_NAME = re.compile(rf"{_STEP}\s*(?:#\s*([0-9]{{1,18}})|\*)?\s*\Z", re.IGNORECASE)
+_STEP_NAME = re.compile(r"profilerstep\s*(?:#\s*([0-9]{1,18})|\*)?\s*\Z", re.IGNORECASE)
+
+_NO_PIECE = Piece(1, [])
 
 Values: TypeAlias = Sequence[Any] | pa.Array
 _Places: TypeAlias = Callable[[list[Event]], tuple[list[Any], list[Any]]]
@@ -54,10 +64,24 @@ _Places: TypeAlias = Callable[[list[Event]], tuple[list[Any], list[Any]]]
 class Timed(NamedTuple):
     """Events of one kind that have a sound time, with their numbers and epoch ns."""
 
-    numbers: list[int]
+    numbers: pa.Array
     events: list[Event]
     starts: pa.Array
     ends: pa.Array
+
+
+class _Group(NamedTuple):
+    """Events of one kind and their numbers; their epoch ns where all of their times are sound."""
+
+    numbers: pa.Array
+    events: list[Event]
+    spans: tuple[pa.Array, pa.Array] | None
+
+    def take(self, places: list[int]) -> _Group:
+        """Some of the events."""
+        at = pa.array(places, pa.int64())
+        spans = self.spans and (self.spans[0].take(at), self.spans[1].take(at))
+        return _Group(self.numbers.take(at), [self.events[place] for place in places], spans)
 
 
 @dataclass
@@ -88,8 +112,8 @@ class Tables:
         self.pids: set[int] = set()
         self._clock = Clock(base_ns)
         self._rejects = rejects
-        self._piece = Piece(1, [])
-        self._offsets: list[int] | None = None
+        self._piece = _NO_PIECE
+        self._texts: list[tuple[int, bytes]] | None = None
         self._frames = modules.Frames()
         self.gpu = Columns("trace_kernel", file)
         self.launches = Columns("trace_launch", file)
@@ -98,34 +122,43 @@ class Tables:
 
     def take(self, piece: Piece) -> None:
         """Add events that follow one another."""
-        self._piece, self._offsets = piece, None
-        first, events = piece.first, piece.events
-        groups: list[list[Event]] = [[] for _ in range(6)]
-        numbers: list[list[int]] = [[] for _ in range(6)]
-        table_of = _TABLE_OF.get
-        for number, event in enumerate(events, first):
-            if event.ph == "X":
-                table = table_of(event.cat, _OTHER)
-                groups[table].append(event)
-                numbers[table].append(number)
-        self.counts.events += len(events)
-        if groups[_GPU]:
-            self._add_gpu(self._timed(numbers[_GPU], groups[_GPU], _devices))
-        if groups[_LAUNCH]:
-            self._add_launches(self._timed(numbers[_LAUNCH], groups[_LAUNCH], _threads))
-        if groups[_OP]:
-            self._add_ops(numbers[_OP], groups[_OP])
-        if groups[_USER]:
-            self._add_annotations(self._timed(numbers[_USER], groups[_USER], _threads))
-        if groups[_PYTHON]:
+        self._piece, self._texts = piece, None
+        self.counts.events += len(piece.events)
+        flags = bytes([event.ph == "X" for event in piece.events])
+        events = list(compress(piece.events, flags))
+        numbers = pc.add(pc.indices_nonzero(_mask(flags)).cast(pa.int64()), piece.first)
+        spans = self._clock.spans(events)
+        if spans is not None:
+            self.counts.span(*spans)
+        codes = bytes(map(_TABLE_OF.__getitem__, [event.cat for event in events]))
+        for table in sorted(set(codes)):
+            flags = codes.translate(_FLAGS[table])
+            mask = _mask(flags)
+            self._add(table, _Group(
+                numbers.filter(mask), list(compress(events, flags)),
+                spans and (spans[0].filter(mask), spans[1].filter(mask)),
+            ))  # fmt: skip
+        self._piece, self._texts = _NO_PIECE, None
+
+    def _add(self, table: int, group: _Group) -> None:
+        if table == _GPU:
+            self._add_gpu(*self._timed(group, _devices))
+        elif table == _LAUNCH:
+            self._add_launches(*self._timed(group, _threads))
+        elif table == _OP:
+            self._add_ops(group)
+        elif table == _USER:
+            self._add_annotations(*self._timed(group, _threads))
+        elif table == _PYTHON:
             self.counts.has_stack = True
-            self._add_frames(numbers[_PYTHON], groups[_PYTHON])
-        self._span(groups[_OTHER])
+            self._add_frames(group)
+        else:
+            self._span(group)
 
     def finish(self) -> Iterator[Batch]:
         """Yield the rows that only the whole file gives: modules, and what is left."""
-        for count, columns in self._frames.rows():
-            self.annotations.add(count, columns)
+        for number, columns in self._frames.rows():
+            self.annotations.add(number, columns)
             yield from self.annotations.flush(at_least=BATCH_ROWS)
         yield from self.flush()
 
@@ -134,34 +167,36 @@ class Tables:
         for rows in (self.gpu, self.launches, self.ops, self.annotations):
             yield from rows.flush(at_least=at_least)
 
-    def _timed(
-        self, numbers: list[int], events: list[Event], places: _Places
-    ) -> tuple[Timed, pa.Array, pa.Array]:
+    def _timed(self, group: _Group, places: _Places) -> tuple[Timed, pa.Array, pa.Array]:
         """The events whose time and place are sound, with the two numbers of their place.
 
         The others become rejects.
         """
-        kept = self._sound(numbers, events)
+        kept = self._sound(group)
         outer, inner = map(_longs, places(kept.events))
         if outer.null_count or inner.null_count:
             kept, outer, inner = self._placed(kept, outer, inner)
-        self.counts.span(kept.starts, kept.ends)
+        if group.spans is None:
+            self.counts.span(kept.starts, kept.ends)
         return kept, outer, inner
 
-    def _sound(self, numbers: list[int], events: list[Event]) -> Timed:
+    def _sound(self, group: _Group) -> Timed:
         """The events whose time is sound; the others become rejects."""
-        spans = self._clock.spans(events)
+        numbers, events, _ = group
+        spans = group.spans or self._clock.spans(events)
         if spans is not None:
             return Timed(numbers, events, *spans)
-        kept: list[tuple[int, Event, int, int]] = []
-        for number, event in zip(numbers, events, strict=True):
+        kept, found = [], []
+        for at, (number, event) in enumerate(zip(numbers.to_pylist(), events, strict=True)):
             if fault := self._clock.fault(event):
-                self._reject(number, event, fault)
+                self._reject(number, fault)
             else:
-                kept.append((number, event, *self._clock.span(event)))
+                kept.append(at)
+                found.append(self._clock.span(event))
         return Timed(
-            [k[0] for k in kept], [k[1] for k in kept],
-            pa.array([k[2] for k in kept], pa.int64()), pa.array([k[3] for k in kept], pa.int64()),
+            _taken(numbers, kept), [events[at] for at in kept],
+            pa.array([start for start, _ in found], pa.int64()),
+            pa.array([end for _, end in found], pa.int64()),
         )  # fmt: skip
 
     def _placed(
@@ -174,46 +209,50 @@ class Tables:
                 kept.append(at)
                 continue
             self._reject(
-                timed.numbers[at], event,
+                timed.numbers[at].as_py(),
                 f"pid {event.pid!r}, tid {event.tid!r}; expected whole numbers, or a device and a "
                 f"stream",
-            )  # fmt: skip
-        index = pa.array(kept, pa.int64())
+            )
         placed = Timed(
-            [timed.numbers[at] for at in kept], [timed.events[at] for at in kept],
-            timed.starts.take(index), timed.ends.take(index),
+            _taken(timed.numbers, kept), [timed.events[at] for at in kept],
+            _taken(timed.starts, kept), _taken(timed.ends, kept),
         )  # fmt: skip
-        return placed, outer.take(index), inner.take(index)
+        return placed, _taken(outer, kept), _taken(inner, kept)
 
-    def _reject(self, number: int, event: Event, fault: str) -> None:
-        if self._offsets is None:
-            self._offsets = self._piece.offsets()
-        offset = self._offsets[number - self._piece.first]
-        self._rejects.put(f"event {number}, byte {offset}", fault, msgspec.json.encode(event))
+    def _reject(self, number: int, fault: str) -> None:
+        if self._texts is None:
+            self._texts = self._piece.texts()
+        offset, text = self._texts[number - self._piece.first]
+        self._rejects.put(f"event {number}, byte {offset}", fault, text)
 
-    def _span(self, events: list[Event]) -> None:
+    def _span(self, group: _Group) -> None:
         """Let events that are not kept widen the file's time, where theirs is sound."""
+        if group.spans is not None:
+            return
+        events = group.events
         spans = self._clock.spans(events)
         if spans is None:
             spans = self._clock.spans([e for e in events if not self._clock.fault(e) and e.ts >= 0])
         if spans is not None:
             self.counts.span(*spans)
 
-    def _add_gpu(self, found: tuple[Timed, pa.Array, pa.Array]) -> None:
-        timed, devices, streams = found
+    def _add_gpu(self, timed: Timed, devices: pa.Array, streams: pa.Array) -> None:
         events = timed.events
         args = [e.args or NO_ARGS for e in events]
         activities = [_ACTIVITY[e.cat] for e in events]
+        names = [e.name for e in events]
+        families = {name: family(name) for name in set(names)}
+        kinds = {name: kind_of(name) for name in families}
         self.gpu.add(len(events), {
             "event_no": timed.numbers, "start_ns": timed.starts, "end_ns": timed.ends,
             "device": devices, "stream": streams,
             "activity": activities,
             "kind": [
-                kind_of(e.name) if a == "kernel" else "copy"
-                for e, a in zip(events, activities, strict=True)
+                kinds[name] if a == "kernel" else "copy"
+                for name, a in zip(names, activities, strict=True)
             ],
-            "name": [e.name for e in events],
-            "family": [family(e.name) for e in events],
+            "name": names,
+            "family": [families[name] for name in names],
             "correlation": _longs([a.correlation for a in args]),
             "external_id": _external_ids(args),
             "graph_node_id": [_node(a) for a in args],
@@ -224,8 +263,7 @@ class Tables:
             **_collective(args),
         })  # fmt: skip
 
-    def _add_launches(self, found: tuple[Timed, pa.Array, pa.Array]) -> None:
-        timed, pids, tids = found
+    def _add_launches(self, timed: Timed, pids: pa.Array, tids: pa.Array) -> None:
         args = [e.args or NO_ARGS for e in timed.events]
         self.launches.add(len(args), {
             **self._host(timed, pids, tids),
@@ -234,41 +272,29 @@ class Tables:
             "external_id": _external_ids(args),
         })  # fmt: skip
 
-    def _add_ops(self, numbers: list[int], events: list[Event]) -> None:
+    def _add_ops(self, group: _Group) -> None:
         """Add ops; in 2021 the profiler's steps were among them."""
-        is_step = [
-            e.name[: len(_STEP)].lower() == _STEP and _STEP_NAME.match(e.name.strip()) is not None
-            for e in events
-        ]
-        if any(is_step):
-            steps = [at for at, yes in enumerate(is_step) if yes]
-            ops = [at for at, yes in enumerate(is_step) if not yes]
-            self._add_annotations(
-                self._timed([numbers[i] for i in steps], [events[i] for i in steps], _threads)
-            )
-            numbers, events = [numbers[i] for i in ops], [events[i] for i in ops]
-        timed, pids, tids = self._timed(numbers, events, _threads)
+        names = [e.name for e in group.events]
+        steps = {name for name in set(names) if _STEP_NAME.match(name.strip())}
+        if steps:
+            places = [at for at, name in enumerate(names) if name in steps]
+            self._add_annotations(*self._timed(group.take(places), _threads))
+            group = group.take([at for at, name in enumerate(names) if name not in steps])
+        timed, pids, tids = self._timed(group, _threads)
+        names = [e.name for e in timed.events]
         args = [e.args or NO_ARGS for e in timed.events]
-        shapes = [
-            _shape(e.name, bytes(a.dims), bytes(a.types), bytes(a.concrete))
-            for e, a in zip(timed.events, args, strict=True)
-        ]
-        self.counts.has_shapes |= any(shape.dims is not None for shape in shapes)
+        shapes = _shapes(names, args)
+        self.counts.has_shapes |= shapes["input_dims"].null_count < len(args)
         self.ops.add(len(args), {
             **self._host(timed, pids, tids),
-            "name": [e.name for e in timed.events],
+            "name": names,
             "external_id": _external_ids(args),
             "sequence_number": _longs([a.sequence_number for a in args]),
             "fwd_thread_id": _longs([a.fwd_thread_id for a in args]),
-            "input_dims": [s.dims for s in shapes],
-            "input_types": [s.types for s in shapes],
-            "flops": [s.flops for s in shapes],
-            "bytes": [s.bytes for s in shapes],
-            "math_dtype": [s.math_dtype for s in shapes],
+            **shapes,
         })  # fmt: skip
 
-    def _add_annotations(self, found: tuple[Timed, pa.Array, pa.Array]) -> None:
-        timed, pids, tids = found
+    def _add_annotations(self, timed: Timed, pids: pa.Array, tids: pa.Array) -> None:
         names = [e.name for e in timed.events]
         steps = [_STEP_NAME.match(name.strip()) for name in names]
         self.counts.steps += sum(step is not None for step in steps)
@@ -279,15 +305,14 @@ class Tables:
             "step_no": [int(step[1]) if step and step[1] else None for step in steps],
         })  # fmt: skip
 
-    def _add_frames(self, numbers: list[int], events: list[Event]) -> None:
+    def _add_frames(self, group: _Group) -> None:
         """Keep module frames; other Python frames only widen the file's time."""
         prefix = modules.PREFIX
-        kept = [at for at, event in enumerate(events) if event.name.startswith(prefix)]
-        self._span([e for e in events if not e.name.startswith(prefix)])
+        are_modules = [event.name.startswith(prefix) for event in group.events]
+        kept = [at for at, is_module in enumerate(are_modules) if is_module]
+        self._span(group.take([at for at, is_module in enumerate(are_modules) if not is_module]))
         if kept:
-            timed, pids, tids = self._timed(
-                [numbers[i] for i in kept], [events[i] for i in kept], _threads
-            )
+            timed, pids, tids = self._timed(group.take(kept), _threads)
             self._frames.add({
                 **self._host(timed, pids, tids),
                 "name": [e.name.removeprefix(prefix) for e in timed.events],
@@ -299,6 +324,16 @@ class Tables:
             "event_no": timed.numbers, "pid": pids, "tid": tids,
             "start_ns": timed.starts, "end_ns": timed.ends,
         }  # fmt: skip
+
+
+def _mask(flags: bytes) -> pa.Array:
+    """Flags of one byte each as a column of booleans."""
+    buffers = [None, pa.py_buffer(flags)]
+    return pa.Array.from_buffers(pa.uint8(), len(flags), buffers).cast(pa.bool_())
+
+
+def _taken(column: pa.Array, places: list[int]) -> pa.Array:
+    return column.take(pa.array(places, pa.int64()))
 
 
 def _devices(events: list[Event]) -> tuple[list[Any], list[Any]]:
@@ -339,8 +374,8 @@ def _product(sides: object, args: Args) -> int | None:
     """Blocks or threads of a launch. ROCm counts a grid in blocks or in threads: not known."""
     if not isinstance(sides, list) or not sides or args.kind is not None:
         return None
-    count = prod(sides)
-    return count if 0 < count < 2**63 else None
+    product = prod(sides)
+    return product if 0 < product < 2**63 else None
 
 
 def _collective(args: list[Args]) -> dict[str, Values]:
@@ -368,8 +403,30 @@ class _Shape(NamedTuple):
     math_dtype: str | None
 
 
+def _shapes(names: list[str], args: list[Args]) -> dict[str, pa.Array]:
+    """The columns of the ops' inputs and their work; each shape is looked at once."""
+    # Most ops of a trace without shapes have none of the three.
+    keys: list[Any] = [
+        (name,) if a.dims is NO_TEXT and a.types is NO_TEXT and a.concrete is NO_TEXT
+        else (name, bytes(a.dims), bytes(a.types), bytes(a.concrete))
+        for name, a in zip(names, args, strict=True)
+    ]  # fmt: skip
+    index: dict[tuple[Any, ...], int] = {}
+    codes = [index.setdefault(key, len(index)) for key in keys]
+    shapes = [_shape(*key) for key in index]
+    at = pa.array(codes, pa.int32())
+    text, number = pa.string(), pa.int64()
+    return {
+        "input_dims": pa.array([s.dims for s in shapes], text).take(at),
+        "input_types": pa.array([s.types for s in shapes], text).take(at),
+        "flops": pa.array([s.flops for s in shapes], number).take(at),
+        "bytes": pa.array([s.bytes for s in shapes], number).take(at),
+        "math_dtype": pa.array([s.math_dtype for s in shapes], text).take(at),
+    }
+
+
 @lru_cache(maxsize=16_384)
-def _shape(name: str, dims: bytes, types: bytes, concrete: bytes) -> _Shape:
+def _shape(name: str, dims: bytes = b"", types: bytes = b"", concrete: bytes = b"") -> _Shape:
     """The shapes of an op's inputs as compact JSON, and the work that they make."""
     read = [_decoded(text) for text in (dims, types, concrete)]
     flops, size, math_dtype = work(name, *read)

@@ -197,6 +197,17 @@ def test_a_time_or_place_that_cannot_be(
     assert "expected" in reject["reason"]
 
 
+def test_a_rejected_event_is_kept_as_it_stands(tmp_path: Path) -> None:
+    """Also one whose text cannot be encoded again: half of a surrogate pair."""
+    bad = kernel().replace('"dur": 10.64', '"dur": -1').replace("at::native", "\\ud800::native")
+    assert bad != kernel()
+    for window in (0, 64):
+        tables = read(tmp_path, around(bad), window=window)
+        (row,) = tables["reject"]
+        assert row["raw"] == bad[:RAW_CHARS]
+        assert len(tables["trace_launch"]) == 1
+
+
 def test_a_bad_time_of_what_is_not_kept_is_no_matter(tmp_path: Path) -> None:
     odd = [
         {"ph": "X", "cat": "overhead", "name": "x", "pid": -1, "tid": 0, "ts": 0, "dur": 1},
