@@ -15,6 +15,11 @@ from warehouse.sqltypes import same_type
 
 #: Rows in a row group: DuckDB's own size, which one thread reads at a time.
 ROW_GROUP_ROWS = 122_880
+#: A row group is handed to the writer in chunks of so many rows. Where pages end depends on them,
+#: so that they must not depend on how the rows arrived.
+CHUNK_ROWS = ROW_GROUP_ROWS // 8
+#: Whole numbers that a file counts up: a dictionary of them would be larger than they are.
+_GROWING = ("source_row", "event_no", "correlation", "external_id")
 #: Keys of the file metadata.
 CONTRACT_KEY, VERSION_KEY = b"plumbline.contract", b"plumbline.version"
 
@@ -110,31 +115,43 @@ def sorted_groups(rows: pa.Table, order: Sequence[str]) -> Iterator[pa.Table]:
         indices = pc.sort_indices(keys, [(name, "ascending") for name in keys.schema.names])
     for start in range(0, len(indices), ROW_GROUP_ROWS):
         # taken group by group: a second whole copy of a day would double the memory
-        yield rows.take(indices.slice(start, ROW_GROUP_ROWS)).combine_chunks()
+        group = indices.slice(start, ROW_GROUP_ROWS)
+        yield pa.concat_tables(
+            rows.take(group.slice(at, CHUNK_ROWS)).combine_chunks()
+            for at in range(0, len(group), CHUNK_ROWS)
+        )
 
 
 def groups_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Rows that are in order already, as tables of one row group each."""
+    chunks: list[pa.Table] = []
+    for chunk in _chunks(batches):
+        chunks.append(chunk)
+        if len(chunks) == ROW_GROUP_ROWS // CHUNK_ROWS:
+            group = pa.concat_tables(chunks)
+            chunks.clear()
+            yield group
+    if chunks:
+        yield pa.concat_tables(chunks)
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows as tables of CHUNK_ROWS, so that no batch is held for longer than it is copied."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
-        while count + batch.num_rows >= ROW_GROUP_ROWS:
-            waiting.append(batch.slice(0, ROW_GROUP_ROWS - count))
-            batch = batch.slice(ROW_GROUP_ROWS - count)
+        while count + batch.num_rows >= CHUNK_ROWS:
+            waiting.append(batch.slice(0, CHUNK_ROWS - count))
+            batch = batch.slice(CHUNK_ROWS - count)
             count = 0
-            yield _joined(waiting)
+            rows = pa.Table.from_batches(waiting).combine_chunks()
+            waiting.clear()
+            yield rows
         if batch.num_rows:
             waiting.append(batch)
             count += batch.num_rows
     if waiting:
-        yield _joined(waiting)
-
-
-def _joined(waiting: list[pa.RecordBatch]) -> pa.Table:
-    """The batches as one, which are forgotten: a group is held once while it is written."""
-    rows = pa.Table.from_batches(waiting)
-    waiting.clear()
-    return rows.combine_chunks()
+        yield pa.Table.from_batches(waiting).combine_chunks()
 
 
 def is_ordered(rows: pa.RecordBatch, order: Sequence[str]) -> bool:
@@ -158,7 +175,7 @@ def write(path: Path, groups: Iterator[pa.Table], contract: Contract) -> None:
     """Write row groups as one Parquet file, whose bytes depend on rows and contract alone."""
     schema = file_schema(contract)
     split = {f.name: "BYTE_STREAM_SPLIT" for f in schema if pa.types.is_floating(f.type)}
-    # times and line numbers grow in sorted files: their differences are small or constant
+    # times and numbers grow in sorted files: their differences are small or constant
     delta = {f.name: "DELTA_BINARY_PACKED" for f in schema if _grows(f)}
     encodings = {**split, **delta}
     with pq.ParquetWriter(
@@ -181,7 +198,7 @@ def _grows(field: pa.Field) -> bool:
     if pa.types.is_timestamp(field.type):
         return True
     name = str(field.name)
-    return field.type == pa.int64() and (name.endswith("_ns") or name == "source_row")
+    return field.type == pa.int64() and (name.endswith("_ns") or name in _GROWING)
 
 
 def _instants(times: pa.Array) -> pa.Array:

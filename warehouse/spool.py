@@ -22,7 +22,7 @@ from warehouse.parquet import conform, file_schema, groups_of, is_ordered, parti
 from warehouse.parquet import span_ns as span_of
 
 #: Bytes of rows that gather in memory before they go to the staging directory.
-SPOOL_BYTES = 64 * 1024**2
+SPOOL_BYTES = 32 * 1024**2
 
 
 @dataclass

@@ -24,7 +24,7 @@ from warehouse.contracts import SourceFile
 from warehouse.errors import SourceError
 
 #: A window's size: larger ones are hardly faster, and hold more events in memory.
-WINDOW_BYTES = 2 << 20
+WINDOW_BYTES = 1 << 20
 #: What is no event within so many bytes is given up as one fault.
 MAX_EVENT_BYTES = 16 << 20
 #: A text without end: so many bytes without an event are no trace.

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from json import JSONDecodeError, JSONDecoder
 
 from ingest.file_names import Named, named
-from ingest.rows import BATCH_ROWS, Rejects, Rows
+from ingest.rows import Rejects, Rows
 from ingest.traces.chunks import WINDOW_BYTES, EventList, Fault
 from ingest.traces.events import EventDecoder
 from ingest.traces.identity import Metadata, file_name, find_base, metadata
@@ -53,6 +53,8 @@ PyTorch before 2.4: prof.add_metadata_json(...) with the same arguments, before 
 The rank is in the trace where torch.distributed is in use.
 """
 
+#: Four tables gather at a time, and names of kernels are long.
+_BATCH_ROWS = 16_384
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?([0-9]+)')
 _PEEK_BYTES = 256 * 1024
 #: Microseconds: above lies a time since the epoch (1973), below one relative to a base.
@@ -84,8 +86,8 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
         else:
             tables.take(piece)
         del piece
-        yield from tables.flush(at_least=BATCH_ROWS)
-        yield from rejects.flush(at_least=BATCH_ROWS)
+        yield from tables.flush(at_least=_BATCH_ROWS)
+        yield from rejects.flush(at_least=_BATCH_ROWS)
     if tables.counts.events and not may_be_trace:
         raise _no_trace(file, "its list holds no event")
     yield from tables.finish()
