@@ -39,6 +39,7 @@ from ingest.jobs.slurm_text import (
     or_nothing,
 )
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
+from ingest.text import check_options
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
 
@@ -145,6 +146,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
 
 
 def _options(file: SourceFile) -> _Options:
+    check_options(file, *OPTIONS)
     hash_users = file.options.get("hash_users", False)
     if not isinstance(hash_users, bool | str):
         raise ConfigError(

@@ -24,6 +24,7 @@ from ingest.jobs.layout import Grammar, Layout
 from ingest.jobs.parsable import Record
 from ingest.jobs.slurm_text import Clock, clock, held_interval, hosts, is_time, or_nothing
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
+from ingest.text import check_options
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
 
@@ -141,6 +142,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
 
 
 def _options(file: SourceFile) -> _Options:
+    check_options(file, *OPTIONS)
     return _Options(
         clock(file, EXPORT),
         _patterns(file, "provider_reasons"),

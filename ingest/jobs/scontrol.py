@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from ingest.jobs.parsable import MAX_RECORD_CHARS, PhysicalLine, physical_lines
 from ingest.jobs.slurm_text import Clock, clock, hosts, indices, split_entries
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
+from ingest.text import check_options
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError, SourceError
 
@@ -51,6 +52,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
             f"source {file.source!r}: scontrol does not print its cluster, so the source needs "
             'cluster = "..." (the name that `scontrol show config` prints as ClusterName)'
         )
+    check_options(file, *OPTIONS)
     times = clock(file, EXPORT)
     rows, rejects = Rows("job_gpu", file), Rejects(file, "scontrol_job")
     seen: set[tuple[str, int, str, int]] = set()

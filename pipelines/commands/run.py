@@ -71,7 +71,10 @@ def summary(outcome: Outcome, config: Config) -> list[str]:
         rows = sum(count for table, count in landed.rows.items() if table != "reject")
         lines = [f"files: {_count(len(landed.read), 'file')} read ({_count(rows, 'row')}), "
                  f"{landed.unchanged:,} unchanged"]  # fmt: skip
-        lines.extend(f"forgotten, since no source names it: {name}" for name in landed.forgotten)
+        lines.extend(
+            f"forgotten, since it is gone or no source names it: {name}"
+            for name in landed.forgotten
+        )
         if landed.rejects:
             lines.append(
                 f"rejects: {_count(landed.rejects, 'record')} could not be read, the rest of their "

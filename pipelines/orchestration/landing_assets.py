@@ -70,7 +70,7 @@ def landing_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
             for source in landed.empty:
                 say(f"source {source.name}: no file fits {', '.join(source.patterns)}")
             for name in landed.forgotten:
-                say(f"forgotten, since no source names it: {name}")
+                say(f"forgotten, since it is gone or no source names it: {name}")
             chosen = {key.to_user_string() for key in context.selected_asset_keys}
             for table in LANDING:
                 if table in chosen:

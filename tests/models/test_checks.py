@@ -110,6 +110,19 @@ GOOD: dict[str, dict[str, Rows]] = {
         "1 | 4 | 1 | compute | 110 | 120\n1 | 4 | 2 | comm | 120 | 130\n"
         "2 | 5 | 1 | compute | 110 | 120\n3 | 6 | 1 | compute | 110 | 120\n",
     },
+    "chk_step_has_attempt": {
+        "stg_train_step": "cluster | job_id | start_ns | end_ns\n"
+        "c1 | 7 | 10:10 | 10:11\n | 7 | 11:00:01.9 | 11:01\n",
+        "int_attempt": "cluster | job_id | attempt | start_ns | end_ns\n"
+        "c1 | 7 | 0 | 10:00 | 11:00\n",
+    },
+    "chk_unallocated_is_quiet": {
+        "int_labelled": "gpu_uuid | hour_id | bucket | start_ns | end_ns\n"
+        "a | 0 | unallocated | 0 | 600000000000\na | 0 | in_step | 600000000000 | 900000000000\n",
+        "int_sample": "gpu_uuid | engine_ppm | start_ns | end_ns\n"
+        "a | 1000000 | 540000000000 | 700000000000\na | 499999 | 0 | 540000000000\n"
+        "b | 1000000 | 0 | 540000000000\n",
+    },
     "chk_row_time": {
         "int_state": "bundle_id | row_no | gpu_ns\n1 | 1 | 60\n1 | 2 | 0\n",
         "int_line_time": "bundle_id | line_id | row_no | gpu_ns\n1 | a | 1 | 20\n1 | b | 1 | 40\n",
@@ -196,6 +209,17 @@ BAD: list[tuple[str, str, Rows, int]] = [
         "1 | 4 | 1 | compute | 110 | 120\n1 | 4 | 2 | comm | 200 | 230\n"
         "2 | 5 | 1 | compute | 110 | 120\n2 | 5 | 2 | copy | 110 | 120\n", 1,
     ),
+    # Steps of another cluster, of a job that nobody knows, and outside of their job.
+    *(
+        ("chk_step_has_attempt", "stg_train_step",
+         f"cluster | job_id | start_ns | end_ns\n{step}\n{step}\n", 1)
+        for step in ("CLUSTER | 7 | 10:10 | 10:11", "c1 | 8 | 10:10 | 10:11",
+                     "c1 | 7 | 12:10 | 12:11")
+    ),
+    (
+        "chk_unallocated_is_quiet", "int_sample",
+        "gpu_uuid | engine_ppm | start_ns | end_ns\na | 500000 | 0 | 60000000001\n", 1,
+    ),
     (
         "chk_row_time", "int_line_time",
         "bundle_id | line_id | row_no | gpu_ns\n1 | a | 1 | 20\n1 | b | 1 | 41\n", 1,
@@ -217,6 +241,11 @@ def test_the_check_passes_on_good_rows(check: str) -> None:
 def test_the_check_fails_on_bad_rows(check: str, table: str, rows: Rows, found: int) -> None:
     tables: dict[str, Any] = {**GOOD[check], table: rows}
     assert len(run_model(check, tables)) == found
+
+
+def test_without_a_scheduler_no_step_is_expected_to_be_of_an_attempt() -> None:
+    steps = GOOD["chk_step_has_attempt"]["stg_train_step"]
+    assert run_model("chk_step_has_attempt", {"stg_train_step": steps}) == []
 
 
 @pytest.mark.parametrize("unread", ["true | 0", "false | 1"])

@@ -69,7 +69,7 @@ def test_a_file_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     done("run", config=config)
     (tmp_path / "bill.csv").unlink()
     text = done("run", config=config)
-    assert "forgotten, since no source names it: bill.csv" in text
+    assert "forgotten, since it is gone or no source names it: bill.csv" in text
     assert "removed, since no bill line touches it: month=2026-11" in text
     assert "no bill line touches a month to build" in text
 
