@@ -75,6 +75,14 @@ def test_where_half_disagrees_the_clock_is_not_known_and_nothing_is_matched() ->
     assert failed_checks("int_collective_call", {"int_collective": calls}) == []
 
 
+@pytest.mark.parametrize(("ahead", "known"), [(60 * 10**9, True), (60 * 10**9 + 1, False)])
+def test_clocks_over_a_minute_apart_are_not_believed(ahead: int, known: bool) -> None:
+    """Ranks that start again within an attempt count their collectives anew."""
+    calls = [call(1, "a", 100, 400), call(1, "b", 300 + ahead, 400 + ahead)]
+    assert bool(clocks(calls)) is known
+    assert (waits(calls)["a", 1][0] == 300) is known
+
+
 def test_ranks_of_one_host_share_its_clock_and_leave_no_doubt() -> None:
     calls = [call(1, "a", 100, 400, rank=0), call(1, "a", 300, 400, rank=1)]
     assert clocks(calls) == []

@@ -4,7 +4,8 @@ purpose: how far the clock of each other host of a process group is ahead of its
     the one's latest start less the other's earliest end lies below the difference of their clocks,
     and the one's earliest end less the other's latest start above it. A collective ends on all
     ranks at about one time: the middle one of the differences of ends is the point. What disagrees
-    with it is no match; where that is half of all or more, the clock is not known.
+    with it is no match; where that is half of all or more, the clock is not known. Nor is it over a
+    minute: numbers begin anew where ranks start again inside an attempt, and such two are no match.
 grain: one row per first rank's trace, process group and other node
 keys: first_trace_no, group_key, node
 columns:
@@ -102,6 +103,7 @@ inner join middle
     and pair.node = middle.node
     and pair.above_ns < middle.ahead_ns
     and pair.below_ns > middle.ahead_ns
+where abs(middle.ahead_ns) <= 60000000000
 group by
     pair.first_trace_no,
     pair.group_key,
