@@ -62,7 +62,7 @@ KINDS: dict[str, Kind] = {
              "saves and restores: recovery_checkpoint, and a surer start of lost work"),
         Kind("kineto", "ingest.traces.kineto", 2, "E3",
              "what the GPUs did inside steps: without it in_step is not split, nor kernels priced"),
-        Kind("nsys", "ingest.traces.nsys", 1, "E3",
+        Kind("nsys", "ingest.traces.nsys", 2, "E3",
              "the same from Nsight Systems: GPU metrics too, but collectives without a number",
              instead_of="kineto"),
         Kind("flight_recorder", "ingest.interconnect.flight_recorder", 1, "E3",

@@ -56,7 +56,12 @@ TRACE_HEADER = Contract(
         required("op_count", LONG, "events", "rows in trace_op"),
         required("step_count", LONG, "steps", "steps of the profiler"),
         required("reject_count", LONG, "events", "events that could not be read"),
-        required("is_truncated", BOOL, "", "the file ends inside its list of events"),
+        required(
+            "is_truncated",
+            BOOL,
+            "",
+            "the file ends inside its events, or says that some are missing",
+        ),
     ),
     time="start_ns",
 )

@@ -88,9 +88,11 @@ def read(file: SourceFile) -> Iterator[Batch]:
             )  # fmt: skip
         else:
             yield from read_metrics(file, export, rejects, base_ns=base, uuids=target.uuids)
-        read_diagnostics(export, rejects)
+        is_incomplete = read_diagnostics(export, rejects)
         if events.counts.start_ns is not None:
-            yield from _header(file, events, target, names, rejects.count, base).flush()
+            yield from _header(
+                file, events, target, names, rejects.count, base, is_incomplete
+            ).flush()
         elif not rejects.count:
             rejects.put("file", "no event with a length; expected at least one", "")
     yield from rejects.flush()
@@ -108,8 +110,9 @@ def _pattern(file: SourceFile, option: str, default: str) -> re.Pattern[str]:
 
 
 def _header(
-    file: SourceFile, events: Events, target: Target, names: Named, rejects: int, base: int
-) -> Rows:
+    file: SourceFile, events: Events, target: Target, names: Named, rejects: int, base: int,
+    is_incomplete: bool,
+) -> Rows:  # fmt: skip
     """The file's row in trace_header; what the profiler's environment says of one rank counts
     only where one process works."""
     counts, pids = events.counts, events.pids
@@ -128,6 +131,6 @@ def _header(
         device_name=target.device_name, device_count=len(target.uuids) or None,
         cuda_driver=target.cuda_driver, has_stack=False, has_shapes=counts.has_shapes,
         event_count=counts.events, gpu_count=events.gpu.count, op_count=events.ops.count,
-        step_count=counts.steps, reject_count=rejects, is_truncated=False,
+        step_count=counts.steps, reject_count=rejects, is_truncated=is_incomplete,
     )  # fmt: skip
     return rows

@@ -114,18 +114,21 @@ def read_target(export: Export) -> Target:
     )
 
 
-def read_diagnostics(export: Export, rejects: Rejects) -> None:
-    """Keep as rejects the profiler's warnings that events are missing."""
+def read_diagnostics(export: Export, rejects: Rejects) -> bool:
+    """Keep as rejects the profiler's warnings that events are missing; whether there are any."""
+    is_incomplete = False
     for part in export.parts(DIAGNOSTICS, "severity", "text"):
         cells = zip(part.rows, *part.columns.values(), strict=True)
         for row, severity, text in cells:
             is_grave = type(severity) is int and _WARNING <= severity < _VERBOSE
             if is_grave and isinstance(text, str) and _LOST.search(text):
+                is_incomplete = True
                 rejects.put(
                     f"{DIAGNOSTICS}, {export.row_name} {row}",
                     "the profiler warns that events are missing: what ran then may pass for a gap; "
                     "expected a whole recording", text,
                 )  # fmt: skip
+    return is_incomplete
 
 
 def _pairs(export: Export, table: str) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ columns:
     is_job_clash | BOOLEAN | - | metadata and path name two jobs, attempts or ranks
     is_host_clash | BOOLEAN | - | host of the file and node of the attempt have two names
     is_clock_ok | BOOLEAN | - | lies wholly inside the attempt, null where unmatched
-    is_truncated | BOOLEAN | - | the file ends inside its events
+    is_truncated | BOOLEAN | - | the file ends inside its events, or says that some are missing
     is_holed | BOOLEAN | - | events that could not be read may have been over 2 % of its GPU's work
 */
 with named as (

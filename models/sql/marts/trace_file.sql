@@ -30,7 +30,7 @@ columns:
     traced_step_ratio | DOUBLE | ratio | traced step / normal step: what the profiler costs
     unfit | BOOLEAN | - | the attempt's traced steps do not fit its other steps, null without steps
     reject_count | BIGINT | events | events that could not be read
-    is_truncated | BOOLEAN | - | the file ends inside its events
+    is_truncated | BOOLEAN | - | the file ends inside its events, or says that some are missing
     copy_count | BIGINT | files | files that hold this trace
 */
 with linked as (

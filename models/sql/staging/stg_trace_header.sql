@@ -23,7 +23,7 @@ columns:
     op_count | BIGINT | events | ops
     step_count | BIGINT | steps | steps of the profiler
     reject_count | BIGINT | events | events that could not be read
-    is_truncated | BOOLEAN | - | the file ends inside its events
+    is_truncated | BOOLEAN | - | the file ends inside its events, or says that some are missing
     copy_count | BIGINT | files | files that hold this trace
 */
 with numbered as (

@@ -308,7 +308,10 @@ def test_only_warnings_that_events_are_missing_are_kept(tmp_path: Path) -> None:
         ("DIAGNOSTIC_EVENT, rowid 1", "Some events were dropped."),
         ("DIAGNOSTIC_EVENT, rowid 4", "buffers were LOST"),
     ]
-    assert header(tables)["reject_count"] == 2
+    assert (header(tables)["reject_count"], header(tables)["is_truncated"]) == (2, True)
+    (tmp_path / "whole").mkdir()
+    whole = read(tmp_path / "whole", kernel=[kernel()], DIAGNOSTIC_EVENT=said[1:3])
+    assert (header(whole)["reject_count"], header(whole)["is_truncated"]) == (0, False)
 
 
 def test_compressed_and_as_a_folder_it_is_the_same(tmp_path: Path) -> None:
