@@ -12,6 +12,7 @@ from typing import Any
 
 from ingest.registry import KINDS
 from ingest.rows import ns_of_time
+from reports.folder import is_uri
 from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError
 
@@ -150,7 +151,7 @@ def load_config(path: Path) -> Config:
 
 
 def _place(reports: str | None, folder: Path) -> str | None:
-    if reports is None or "://" in reports:
+    if reports is None or is_uri(reports):
         return reports
     return str((folder / reports).resolve())
 

@@ -17,8 +17,8 @@ def write_folder(
     another's, the team has no part of the bill, or a package is missing; StoreError where an object
     store refuses.
     """
-    from reports.bucket import bucket, is_uri
-    from reports.folder import folder
+    from reports.bucket import bucket
+    from reports.folder import folder, is_uri
     from reports.write import write_report
 
     with bucket(out) if is_uri(out) else folder(Path(out)) as target:
@@ -30,7 +30,7 @@ def write_folder(
 
 def below(out: str, name: str) -> str:
     """The place of that name in a folder or below an object store's URI (before its options)."""
-    from reports.bucket import is_uri
+    from reports.folder import is_uri
 
     if not is_uri(out):
         return str(Path(out) / name)

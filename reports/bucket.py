@@ -9,6 +9,7 @@ Credentials come by the SDK's own chain (environment, profile, instance role) an
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 from reports.folder import Folder, Target, refuse_others
-from warehouse.errors import StoreError
+from warehouse.errors import ConfigError, StoreError
 
 _TYPES = {
     ".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8",
@@ -27,13 +28,10 @@ _TYPES = {
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }  # fmt: skip
 _INDEX = "index.html"
+#: Options of a URI whose values nobody may read in a log.
+_SECRET = re.compile(r"secret|password|token|key|signature|\bsig\b", re.IGNORECASE)
 #: Files that are sent at once: each waits for the network, not for us.
 _AT_ONCE = 8
-
-
-def is_uri(out: str) -> bool:
-    """True for what names an object store instead of a folder."""
-    return "://" in out
 
 
 @contextmanager
@@ -45,7 +43,7 @@ def bucket(uri: str) -> Iterator[Target]:
     """
     shown = safe(uri)
     if shown != uri:
-        raise StoreError(
+        raise ConfigError(
             f"{shown}: a URI holds no credentials here, since it would be logged. Give them by the "
             "environment, a profile or a role, as the SDK of the store says."
         )
@@ -73,9 +71,12 @@ def bucket(uri: str) -> Iterator[Target]:
 
 
 def safe(uri: str) -> str:
-    """The URI without user and password, for messages."""
+    """The URI without user, password and options that are secrets, for messages."""
     parts = urlsplit(uri)
-    return uri.replace(f"{parts.netloc}", parts.netloc.rpartition("@")[2], 1)
+    options = [pair for pair in parts.query.split("&") if not _SECRET.search(pair.split("=")[0])]
+    uri = uri.replace(parts.netloc, parts.netloc.rpartition("@")[2], 1)
+    place, mark, _ = uri.partition("?")
+    return f"{place}{mark}{'&'.join(options)}" if options else place
 
 
 def _open(uri: str) -> tuple[fs.FileSystem, str]:

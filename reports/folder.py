@@ -16,6 +16,11 @@ from warehouse.errors import ConfigError
 _OURS = re.compile(r"index\.html|summary\.txt|teams|csv|plumbline-\d{4}-\d{2}\.xlsx")
 
 
+def is_uri(out: str) -> bool:
+    """True for a place that names an object store instead of a folder."""
+    return "://" in out
+
+
 class Target(Protocol):
     """Where the files of a report go."""
 

@@ -13,7 +13,7 @@ from pipelines.orchestration.partitions import Calendar, keys, months_between
 from pipelines.orchestration.telling import as_failure
 from pipelines.published import Published
 from pipelines.report_folder import below, write_folder
-from reports.bucket import is_uri
+from reports.folder import is_uri
 from reports.write import require_packages
 from warehouse.errors import ConfigError
 from warehouse.models import Graph

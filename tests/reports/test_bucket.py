@@ -153,9 +153,18 @@ def test_what_cannot_be_written_is_one_clear_error(s3: Any, uri: str, said: str)
     assert "hush-hush" not in str(found.value)
 
 
-def test_credentials_in_a_uri_are_refused_and_not_repeated(s3: Any) -> None:
-    with pytest.raises(StoreError, match=r"^s3://finance/r: a URI holds no credentials") as found:
-        put(f"s3://KEY:hush@{NAME}/r", index="1")
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"s3://KEY:hush@{NAME}/r", f"s3://{NAME}/r?client_secret=hush",
+        f"s3://KEY@{NAME}/r?region=us-east-1&sas_token=hush", f"s3://{NAME}/r?sig=hush",
+    ],
+)  # fmt: skip
+def test_credentials_in_a_uri_are_refused_and_not_repeated(s3: Any, uri: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^s3://finance/r\S*: a URI holds no credential"
+    ) as found:
+        put(uri, index="1")
     assert "hush" not in str(found.value)
     assert "KEY" not in str(found.value)
     assert keys(s3) == []
