@@ -115,6 +115,8 @@ GOOD: dict[str, dict[str, Rows]] = {
         "c1 | 7 | 10:10 | 10:11\n | 7 | 11:00:01.9 | 11:01\n",
         "int_attempt": "cluster | job_id | attempt | start_ns | end_ns\n"
         "c1 | 7 | 0 | 10:00 | 11:00\n",
+        "stg_source_coverage": "source | cluster | is_cut | start_ns | end_ns\n"
+        "scheduler | c1 | false | 08:00 | 14:00\n",
     },
     "chk_unallocated_is_quiet": {
         "int_labelled": "gpu_uuid | hour_id | bucket | start_ns | end_ns\n"
@@ -243,9 +245,21 @@ def test_the_check_fails_on_bad_rows(check: str, table: str, rows: Rows, found: 
     assert len(run_model(check, tables)) == found
 
 
-def test_without_a_scheduler_no_step_is_expected_to_be_of_an_attempt() -> None:
-    steps = GOOD["chk_step_has_attempt"]["stg_train_step"]
-    assert run_model("chk_step_has_attempt", {"stg_train_step": steps}) == []
+@pytest.mark.parametrize(
+    "covered",
+    ["", "scheduler | true | 08:00 | 14:00", "node_event | false | 08:00 | 14:00",
+     "scheduler | false | 08:00 | 10:10:59", "scheduler | false | 10:10:01 | 14:00"],
+)  # fmt: skip
+def test_where_the_scheduler_was_not_read_no_step_is_expected_to_be_of_an_attempt(
+    covered: str,
+) -> None:
+    tables: dict[str, Rows] = {
+        "stg_train_step": "cluster | job_id | start_ns | end_ns\nc1 | 8 | 10:10 | 10:10:30\n",
+        "stg_source_coverage": f"source | is_cut | start_ns | end_ns\n{covered}\n",
+    }
+    assert run_model("chk_step_has_attempt", tables) == []
+    whole = "source | is_cut | start_ns | end_ns\nscheduler | false | 10:10 | 10:11\n"
+    assert len(run_model("chk_step_has_attempt", {**tables, "stg_source_coverage": whole})) == 1
 
 
 @pytest.mark.parametrize("unread", ["true | 0", "false | 1"])
