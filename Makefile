@@ -15,6 +15,7 @@ $(VENV)/.ready: pyproject.toml
 demo: $(VENV)/.ready
 	$(BIN)/plumbline --config $(CONFIG) run
 	$(BIN)/plumbline --config $(CONFIG) report
+	$(BIN)/plumbline --config $(CONFIG) report --out build/report
 
 test: $(VENV)/.ready lint types
 	$(BIN)/pytest -n auto --dist worksteal

@@ -300,7 +300,8 @@ def _sources_page() -> str:
                 (
                     "`covers`",
                     "`[start, end]` with a zone: the time for which the export was asked. Only "
-                    "then does a job's or an event's absence prove anything",
+                    "then does a job's or an event's absence prove anything. The end may lie "
+                    "ahead: a file speaks until it was written at most",
                 ),
             ),
         ),
@@ -308,7 +309,8 @@ def _sources_page() -> str:
         "A record that cannot be read becomes a row of [reject](landing.md#reject); the rest of",
         "its file is kept. Where its absence could be taken for evidence it also cuts the source's",
         "coverage, for its node, job and time as far as they are known. A file that cannot be read",
-        "at all ends the run with an error that names it.",
+        "at all ends the run with an error that names it. A key that a kind does not know is an",
+        "error when the configuration is loaded.",
         "",
         *_table(
             ("kind", "grade", "what it gives"),
@@ -322,7 +324,7 @@ def _sources_page() -> str:
 
 def _kind(kind: Kind) -> list[str]:
     module = import_module(kind.module)
-    options: dict[str, str] = getattr(module, "OPTIONS", {})
+    options = kind.options
     lines = [f"## {kind.name}", "", (module.__doc__ or "").strip()]
     if options:
         lines += ["", "Options:", ""]

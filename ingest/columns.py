@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from ingest.text import check_options, parse_time, records
+from ingest.text import parse_time, records
 from warehouse.contracts import SourceFile
 from warehouse.errors import SourceError
 
@@ -35,7 +35,6 @@ def rows(file: SourceFile, required: tuple[str, ...], *, what: str) -> Iterator[
     Raises SourceError where the header lacks a column of `required`: a column that is misspelt
     must not read as null. Other columns may be absent, and unknown ones are passed over.
     """
-    check_options(file)
     reading = records(file)
     first = next(reading, None)
     names = [] if first is None else [cell.strip() for cell in first.cells]

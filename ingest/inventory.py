@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ingest.columns import BadRow, Row, interval, overlaps, rows, text
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, Rejects, Rows
 from warehouse.contracts import Batch, SourceFile
 
@@ -26,6 +27,9 @@ resource_id is the bill's ResourceId: on AWS the instance id, on the node itself
   curl -s http://169.254.169.254/latest/meta-data/instance-id
 start and end with a zone (2026-11-30T21:30:00Z); an empty end is still there.
 """
+
+#: It has no options of its own.
+OPTIONS: dict[str, str] = {}
 
 _REQUIRED = ("gpu_uuid", "resource_id", "node", "gpu_index", "start", "end")
 _OPTIONAL = ("slice_id", "pci_bus_id", "gpu_model", "mig_profile")
@@ -44,6 +48,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     inventory, rejects = Rows("gpu_inventory", file), Rejects(file, KIND)
     held: dict[tuple[str, str | None], list[_Interval]] = defaultdict(list)
     placed: dict[_Place, list[tuple[_Interval, str]]] = defaultdict(list)
+    read_options(file)
     for row in rows(file, required, what="a GPU inventory"):
         try:
             inventory.add(**_values(row, file, held, placed), source_row=row.line)
@@ -53,6 +58,11 @@ def read(file: SourceFile) -> Iterator[Batch]:
         yield from rejects.flush(at_least=BATCH_ROWS)
     yield from inventory.flush()
     yield from rejects.flush()
+
+
+def read_options(file: SourceFile) -> None:
+    """ConfigError where the source has an option."""
+    check_options(file, OPTIONS)
 
 
 def _values(

@@ -15,10 +15,12 @@ Reader = Callable[[SourceFile], Iterator[Batch]]
 class Kind:
     """A kind of source.
 
-    `module` has `read` and `EXPORT`, the exact command that exports it from a real cluster.
+    `module` has `read`, `EXPORT` (the exact command that exports it from a real cluster), `OPTIONS`
+    and `read_options` (ingest/options.py).
     `grade` is the evidence grade that it makes possible, `gives` what is lost without it.
     `version` is raised when the reader gives other rows for the same bytes: files are read again.
-    `instead_of` is a kind that gives the same: one of the two is enough.
+    `instead_of` is a kind that gives the same: one of the two is enough. Without one that
+    `is_needed` there is no team's bill to close; the others prove more of it.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Kind:
     grade: str
     gives: str
     instead_of: str | None = None
+    is_needed: bool = False
 
     @property
     def read(self) -> Reader:
@@ -40,16 +43,28 @@ class Kind:
         text: str = import_module(self.module).EXPORT
         return text
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The keys of a [[source]] that this kind alone has, with their meaning."""
+        options: dict[str, str] = import_module(self.module).OPTIONS
+        return options
+
+    def check(self, source: SourceFile) -> None:
+        """ConfigError where a source's options, or its cluster, cannot be; reads no file."""
+        import_module(self.module).read_options(source)
+
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind("focus_csv", "ingest.bills.focus_csv", 2, "E0",
-             "the bill: without it there is nothing to divide"),
+             "the bill: without it there is nothing to divide", is_needed=True),
         Kind("gpu_inventory", "ingest.inventory", 1, "E1",
-             "which GPU each bill line pays: without it all GPU-time is billed_not_seen"),
+             "which GPU each bill line pays: without it all GPU-time is billed_not_seen",
+             is_needed=True),
         Kind("sacct", "ingest.jobs.sacct", 1, "E1",
-             "who held GPUs, and when nobody did: without it nothing is unallocated or a job's"),
+             "who held GPUs, and when nobody did: without it nothing is unallocated or a job's",
+             is_needed=True),
         Kind("scontrol_job", "ingest.jobs.scontrol", 1, "E1",
              "which GPUs of a shared node a job held: without it only whole nodes are known"),
         Kind("sacctmgr_event", "ingest.jobs.sacctmgr", 1, "E1",
@@ -69,6 +84,7 @@ KINDS: dict[str, Kind] = {
              "which collective is which on all ranks: without it traces without numbers match"
              " by order"),
         Kind("team_map", "ingest.team_map", 1, "E0",
-             "which team an account or a tag is: without it every team is unmapped"),
+             "which team an account or a tag is: without it every team is unmapped",
+             is_needed=True),
     )
 }  # fmt: skip

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from ingest.columns import BadRow, Row, interval, overlaps, rows, text
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, Rejects, Rows
 from warehouse.contracts import Batch, SourceFile
 
@@ -27,6 +28,9 @@ valid_from and valid_to with a zone; an empty valid_to is open.
 """
 
 KINDS = ("account", "bill_tag", "namespace", "label")
+#: It has no options of its own.
+OPTIONS: dict[str, str] = {}
+
 _REQUIRED = ("kind", "key", "team", "valid_from", "valid_to")
 
 
@@ -38,6 +42,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     """
     teams, rejects = Rows("team_map", file), Rejects(file, KIND)
     known: dict[tuple[str, str], list[tuple[datetime, datetime | None]]] = defaultdict(list)
+    read_options(file)
     for row in rows(file, _REQUIRED, what="a team map"):
         try:
             values = _values(row)
@@ -57,6 +62,11 @@ def read(file: SourceFile) -> Iterator[Batch]:
         yield from rejects.flush(at_least=BATCH_ROWS)
     yield from teams.flush()
     yield from rejects.flush()
+
+
+def read_options(file: SourceFile) -> None:
+    """ConfigError where the source has an option."""
+    check_options(file, OPTIONS)
 
 
 def _values(row: Row) -> dict[str, Any]:

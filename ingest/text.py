@@ -20,7 +20,7 @@ from isal import igzip_lib
 
 from ingest.rows import MAX_BYTES, open_source
 from warehouse.contracts import SourceFile
-from warehouse.errors import ConfigError, SourceError
+from warehouse.errors import SourceError
 
 BLOCK_BYTES = 1 << 20
 #: A line longer than this is no record of any format that we read.
@@ -205,16 +205,6 @@ def _cells(text: str) -> tuple[list[str], str]:
         return next(csv.reader((text,), strict=True)), ""
     except csv.Error as error:
         return [], f"no CSV record ({error})"
-
-
-def check_options(file: SourceFile, *known: str) -> None:
-    """ConfigError where a source has an option that its reader does not know: a misspelt one."""
-    unknown = sorted(file.options.keys() - set(known))
-    if unknown:
-        raise ConfigError(
-            f"{file.source}: unknown option {unknown[0]!r}; this kind of source has "
-            f"{', '.join(known) or 'none'}"
-        )
 
 
 @lru_cache(maxsize=65_536)

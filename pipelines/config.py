@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from ingest.registry import KINDS
-from ingest.rows import ns_of_time
+from ingest import policy
+from pipelines.sources import Source, read_sources, until_written
+from pipelines.toml_values import no_placeholder, only, shown, table, tables, text
 from reports.folder import is_uri
 from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError
 
 FILE_NAME = "plumbline.toml"
 _WAREHOUSE = {"root", "memory_limit", "threads", "first_day", "reports"}
-_RESERVED = {"kind", "name", "files", "cluster", "covers"}
 
 #: Settings as people write them: the run_setting column that each fills, and its factor.
 SETTINGS: dict[str, tuple[str, Decimal]] = {
@@ -37,18 +36,6 @@ MFU_DTYPES = ("bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64")
 _LARGEST = Decimal(10**18)
 _LARGEST_USD_PER_KWH = Decimal(10**6)
 _MOST_THREADS = 4096
-
-
-@dataclass(frozen=True)
-class Source:
-    """One [[source]]: its kind, its name in tables, its file patterns and its reader's options."""
-
-    kind: str
-    name: str
-    patterns: tuple[str, ...]
-    cluster: str | None
-    covers: tuple[int, int] | None
-    options: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -82,12 +69,20 @@ class Config:
                 found.update(self.folder.glob(pattern))
         return [
             SourceFile(
-                str(path), self._name(path), source.name, source.cluster, source.covers,
-                dict(source.options),
+                str(path), self._name(path), source.name, source.cluster,
+                until_written(source.covers, path), dict(source.options),
             )
             for path in sorted(found)
             if path.is_file()
         ]  # fmt: skip
+
+    def why_none(self, source: Source) -> str:
+        """What to say of a source of which no file is there."""
+        for pattern in source.patterns:
+            if (self.folder / pattern).is_dir():
+                inside = Path(pattern) / "*"
+                return f'"{pattern}" is a folder; write files = ["{inside.as_posix()}"]'
+        return f"no file fits {', '.join(source.patterns)}"
 
     def policy_file(self) -> SourceFile:
         """The configuration itself, as the source of policy windows."""
@@ -119,35 +114,37 @@ def load_config(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: is no TOML: {error}.") from error
     known = {"warehouse", "settings", "source", "policy"}
-    _only(raw, known, str(path), "table")
-    warehouse = _table(raw, "warehouse", path)
-    _only(warehouse, _WAREHOUSE, f"{path} [warehouse]", "key")
+    only(raw, known, str(path), "table")
+    warehouse = table(raw, "warehouse", path)
+    only(warehouse, _WAREHOUSE, f"{path} [warehouse]", "key")
     if not isinstance(warehouse.get("root"), str):
         raise ConfigError(f'{path}: write `root = "FOLDER"` under [warehouse].')
     folder = path.resolve().parent
-    sources = tuple(_source(s, i, path) for i, s in enumerate(_tables(raw, "source", path), 1))
-    names = [source.name for source in sources]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigError(f"{path}: two sources are called {twice[0]}. Give each its own `name`.")
-    memory_limit = _text(
+    sources = read_sources(tables(raw, "source", path), path)
+    policies = tables(raw, "policy", path)
+    for number, window in enumerate(policies, 1):
+        no_placeholder(window, f"{path} [[policy]] number {number}")
+    memory_limit = text(
         warehouse.get("memory_limit", "3GB"), f"{path} [warehouse]", "memory_limit", "3GB"
     )
     reports = warehouse.get("reports")
     if reports is not None:
-        reports = _text(reports, f"{path} [warehouse]", "reports", "reports")
-    return Config(
+        reports = text(reports, f"{path} [warehouse]", "reports", "reports")
+    config = Config(
         path=path.resolve(),
         folder=folder,
         root=(folder / warehouse["root"]).resolve(),
         sources=sources,
-        policies=tuple(_tables(raw, "policy", path)),
-        settings=_settings(_table(raw, "settings", path), path),
+        policies=tuple(policies),
+        settings=_settings(table(raw, "settings", path), path),
         memory_limit=memory_limit,
         threads=_threads(warehouse.get("threads"), path),
         first_day=_day(warehouse.get("first_day"), path),
         reports=_place(reports, folder),
     )
+    for _ in policy.windows(policies, config.policy_file()):
+        """A mistake in one is found now, not when they land."""
+    return config
 
 
 def _place(reports: str | None, folder: Path) -> str | None:
@@ -156,63 +153,14 @@ def _place(reports: str | None, folder: Path) -> str | None:
     return str((folder / reports).resolve())
 
 
-def _source(raw: dict[str, Any], number: int, path: Path) -> Source:
-    where = f"{path} [[source]] number {number}"
-    kind = raw.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ConfigError(f"{where}: kind is {kind!r}; kinds are {', '.join(KINDS)}.")
-    name = _text(raw.get("name", kind), where, "name", kind)
-    cluster = raw.get("cluster")
-    if cluster is not None:
-        cluster = _text(cluster, f"{where} ({name})", "cluster", "CLUSTER")
-    files = raw.get("files")
-    if not isinstance(files, list) or not files or not all(map(_is_pattern, files)):
-        raise ConfigError(
-            f'{where} ({name}): files is {_shown(files)}; write `files = ["PATTERN", ...]`, each '
-            "pattern the path of a file."
-        )
-    return Source(
-        kind=kind,
-        name=name,
-        patterns=tuple(files),
-        cluster=cluster,
-        covers=_covers(raw.get("covers"), f"{where} ({name})"),
-        options={key: _plain(value) for key, value in raw.items() if key not in _RESERVED},
-    )
-
-
-def _covers(raw: object, where: str) -> tuple[int, int] | None:
-    if raw is None:
-        return None
-    if isinstance(raw, list) and len(raw) == 2:
-        times = [_time(value) for value in raw]
-        if times[0] is not None and times[1] is not None and times[0] < times[1]:
-            return times[0], times[1]
-    raise ConfigError(
-        f"{where}: covers is {raw!r}; write the time that the export was asked for, with a zone: "
-        '`covers = ["2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"]`.'
-    )
-
-
-def _time(raw: object) -> int | None:
-    if isinstance(raw, str):
-        try:
-            raw = datetime.fromisoformat(raw)
-        except ValueError:
-            return None
-    if isinstance(raw, datetime) and raw.tzinfo is not None:
-        return ns_of_time(raw.astimezone(UTC))
-    return None
-
-
 def _settings(raw: dict[str, Any], path: Path) -> dict[str, int | str | Decimal | None]:
-    _only(raw, {*SETTINGS, "mfu_dtype", "energy_usd_per_kwh"}, f"{path} [settings]", "setting")
+    only(raw, {*SETTINGS, "mfu_dtype", "energy_usd_per_kwh"}, f"{path} [settings]", "setting")
     found: dict[str, int | str | Decimal | None] = {}
     for name, value in raw.items():
         if name == "mfu_dtype":
             if value not in MFU_DTYPES:
                 raise ConfigError(
-                    f"{path} [settings] mfu_dtype: is {_shown(value)}; write one of "
+                    f"{path} [settings] mfu_dtype: is {shown(value)}; write one of "
                     + ", ".join(f'"{known}"' for known in MFU_DTYPES)
                     + "."
                 )
@@ -229,21 +177,12 @@ def _settings(raw: dict[str, Any], path: Path) -> dict[str, int | str | Decimal 
     return found
 
 
-def _text(value: object, where: str, key: str, example: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ConfigError(
-            f"{where}: {key} is {_shown(value)}; write text in quotes, such as "
-            f'`{key} = "{example}"`.'
-        )
-    return value
-
-
 def _threads(value: object, path: Path) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_THREADS:
         raise ConfigError(
-            f"{path} [warehouse]: threads is {_shown(value)}; write a whole number from 1 to "
+            f"{path} [warehouse]: threads is {shown(value)}; write a whole number from 1 to "
             f"{_MOST_THREADS}, such as `threads = 4`, or leave it out to use every core."
         )
     return value
@@ -253,26 +192,9 @@ def _day(value: object, path: Path) -> date | None:
     if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
         return value
     raise ConfigError(
-        f"{path} [warehouse]: first_day is {_shown(value)}; write a day without quotes, such as "
+        f"{path} [warehouse]: first_day is {shown(value)}; write a day without quotes, such as "
         "`first_day = 2026-11-01`, or leave it out to begin with what has landed."
     )
-
-
-def _is_pattern(value: object) -> bool:
-    """True for a text that names something below a folder, which "", "." and "/" do not."""
-    if not isinstance(value, str) or not value.strip() or "\0" in value:
-        return False
-    path = Path(value)
-    return bool(path.relative_to(path.anchor).parts)
-
-
-def _shown(value: object) -> str:
-    """A value about as it stands in the file."""
-    if value is None:
-        return "missing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, Decimal) else repr(value)
 
 
 def _number(value: object, where: str, largest: Decimal) -> Decimal:
@@ -281,31 +203,7 @@ def _number(value: object, where: str, largest: Decimal) -> Decimal:
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite() or number < 0:
-        raise ConfigError(f"{where}: is {_shown(value)}; expected a number that is not negative.")
+        raise ConfigError(f"{where}: is {shown(value)}; expected a number that is not negative.")
     if number > largest:
-        raise ConfigError(f"{where}: is {_shown(value)}; write a number up to {largest:f}.")
+        raise ConfigError(f"{where}: is {shown(value)}; write a number up to {largest:f}.")
     return number
-
-
-def _plain(value: object) -> object:
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _only(raw: Mapping[str, object], known: set[str], where: str, word: str) -> None:
-    for key in raw:
-        if key not in known:
-            raise ConfigError(f"{where}: unknown {word} {key!r}; known are {sorted(known)}.")
-
-
-def _table(raw: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
-    value = raw.get(name, {})
-    if not isinstance(value, dict):
-        raise ConfigError(f"{path}: {name} must be a table, written [{name}].")
-    return value
-
-
-def _tables(raw: dict[str, Any], name: str, path: Path) -> list[dict[str, Any]]:
-    value = raw.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise ConfigError(f"{path}: {name} must be a list of tables, each written [[{name}]].")
-    return value

@@ -13,6 +13,7 @@ from rich.text import Text
 from ingest.registry import KINDS, Kind
 from pipelines.config import Config
 from pipelines.doctor_findings import findings
+from pipelines.doctor_sources import source_findings
 from pipelines.finding import Finding
 from pipelines.init import export_lines
 from pipelines.published import Published
@@ -69,7 +70,7 @@ def diagnose(config: Config, *, now: datetime) -> Diagnosis:
     grades = published.ask("doctor_grades", month=months[-1]) if months else []
     return Diagnosis(
         sources=list(_sources(config, published)),
-        findings=findings(published, now=now),
+        findings=[*source_findings(config, published), *findings(published, now=now)],
         published=months,
         grades=[(row["evidence_grade"], row["gpu_ns"]) for row in grades],
     )
@@ -92,7 +93,8 @@ def _sources(config: Config, published: Published) -> Iterator[SourceState]:
     for kind in KINDS.values():
         own = [source for source in config.sources if source.kind == kind.name]
         if not own and _is_asked_for(kind, config):
-            yield SourceState(kind, None, 0, 0, 0, 0, (None, None), None, "not configured")
+            problem = "not configured" if kind.is_needed else ""
+            yield SourceState(kind, None, 0, 0, 0, 0, (None, None), None, problem)
         for source in own:
             names = {file.name for file in config.files(source)}
             read = {
@@ -108,7 +110,7 @@ def _sources(config: Config, published: Published) -> Iterator[SourceState]:
                 kind, source.name, len(names), len(read), sum(rows.get(key, 0) for key in read),
                 bad, (min(starts, default=None), max(ends, default=None)),
                 max((read_on[key] for key in read if key in read_on), default=None),
-                _problem(names, unread, source.patterns, bad),
+                _problem(config.why_none(source) if not names else "", unread, bad),
             )  # fmt: skip
 
 
@@ -120,9 +122,9 @@ def _is_asked_for(kind: Kind, config: Config) -> bool:
     return kind.instead_of is None and not present & stand_ins
 
 
-def _problem(names: set[str], unread: set[str], patterns: Sequence[str], bad: int) -> str:
-    if not names:
-        return f"no file matches {', '.join(patterns)}"
+def _problem(why_none: str, unread: set[str], bad: int) -> str:
+    if why_none:
+        return why_none
     if unread:
         return f"{len(unread):,} files not read yet: plumbline run"
     return f"{bad:,} rejects" if bad else ""
@@ -136,8 +138,11 @@ def render(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     """The diagnosis as tables and texts."""
     yield _source_table(diagnosis.sources)
     for state in diagnosis.sources:
-        if state.name is None or not state.found:
+        if state.problem and not state.found:
             yield _how_to(state)
+    more = [state.kind for state in diagnosis.sources if state.name is None and not state.problem]
+    if more:
+        yield _more(more)
     if diagnosis.grades:
         yield _grades(diagnosis.published[-1], diagnosis.grades)
     else:
@@ -145,7 +150,9 @@ def render(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     for finding in diagnosis.findings:
         yield _finding(finding)
     if diagnosis.missing:
-        yield Text(f"{diagnosis.missing:,} things are missing.", style="bold yellow")
+        count = diagnosis.missing
+        said = "1 thing is missing." if count == 1 else f"{count:,} things are missing."
+        yield Text(said, style="bold yellow")
     else:
         yield Text("Nothing is missing.", style="bold green")
 
@@ -156,7 +163,7 @@ def _source_table(sources: Sequence[SourceState]) -> RenderableType:
             state.kind.name, state.name, f"{state.found:,}", f"{state.read:,}",
             f"{state.rows:,}", f"{state.rejects:,}", minute(state.covers[0]),
             minute(state.covers[1]), minute(state.read_on), state.kind.grade,
-            Text(safe(state.problem), "yellow") if state.problem else Text("ok", "green"),
+            _state(state),
         )
         for state in sources
     ]  # fmt: skip
@@ -165,6 +172,28 @@ def _source_table(sources: Sequence[SourceState]) -> RenderableType:
         ("kind", "source", ">files", ">read", ">rows", ">rejects", "speaks from", "to",
          "read on", "grade", "state"),
         lines,
+    )  # fmt: skip
+
+
+def _state(state: SourceState) -> Text:
+    if state.problem:
+        return Text(safe(state.problem), "yellow")
+    return Text("ok", "green") if state.name is not None else Text("optional", "dim")
+
+
+def _more(kinds: Sequence[Kind]) -> RenderableType:
+    """Kinds without a source, of which each would prove more."""
+    stand_ins = {kind.instead_of: kind.name for kind in KINDS.values()}
+    lines = [
+        (
+            f"{kind.name} or {stand_ins[kind.name]}" if kind.name in stand_ins else kind.name,
+            kind.grade, kind.gives,
+        )
+        for kind in kinds
+    ]  # fmt: skip
+    return table(
+        "What more sources would prove (how to export one: plumbline init --kind KIND)",
+        ("kind", "grade", "what it gives"), lines,
     )  # fmt: skip
 
 
@@ -177,7 +206,8 @@ def _how_to(state: SourceState) -> Text:
     for line in lines[:EXPORT_LINES]:
         found.append(f"    {safe(line)}\n")
     if len(lines) > EXPORT_LINES:
-        found.append(f"    ... {len(lines) - EXPORT_LINES} more lines: see `plumbline init`\n")
+        more = f"{len(lines) - EXPORT_LINES} more lines: plumbline init --kind {state.kind.name}"
+        found.append(f"    ... {more}\n")
     found.right_crop(1)
     return found
 

@@ -35,11 +35,12 @@ def _all(published: Published, now: datetime) -> Iterator[Finding]:
         "Their dollars stand in billed_not_seen. Export ResourceId, SkuPriceDetails with GpuCount "
         "and a quantity in hours, or add the type to the seed instance_type.",
     )  # fmt: skip
-    yield Finding(
-        "billed resources that no inventory row names", "missing", ask("doctor_resources"),
-        "Add their GPUs to the inventory with this resource_id: until then all of it is "
-        "billed_not_seen.",
-    )  # fmt: skip
+    yield from _warned(published)
+    # Where nothing of a kind was read at all, the table of sources says so once.
+    has = {name: any(published.store.files(name, area="landing"))
+           for name in ("gpu_inventory", "gpu_sample")}  # fmt: skip
+    if has["gpu_inventory"]:
+        yield from _places(ask, has_samples=has["gpu_sample"])
     yield Finding(
         "rejected records, by file", "missing", ask("doctor_rejects"),
         "Export these files again, or correct the records: plumbline sql \"select * from reject\". "
@@ -48,16 +49,6 @@ def _all(published: Published, now: datetime) -> Iterator[Finding]:
     yield Finding(
         "accounts and tags that map to no team", "missing", ask("doctor_unmapped"),
         "Add rows to the team map (kind account or bill_tag) that count at that time.",
-    )  # fmt: skip
-    yield Finding(
-        "GPUs that inventory and samples do not agree on", "missing", ask("doctor_samples"),
-        "Sample every GPU of the inventory, and list every GPU that is sampled: held time without "
-        "samples is not_observed.",
-    )  # fmt: skip
-    yield Finding(
-        "jobs of which not every GPU is known", "missing", ask("doctor_short_jobs"),
-        "Keep `scontrol show job --details` of every start (kind scontrol_job), and check the "
-        "inventory's nodes, times and resource ids.",
     )  # fmt: skip
     yield from _months(published)
     yield from trace_findings(published)
@@ -82,6 +73,38 @@ def _all(published: Published, now: datetime) -> Iterator[Finding]:
             f"GPU-time of {published.months[-1]:%Y-%m} that nothing explains", "note",
             ask("doctor_unknown", month=published.months[-1]),
             "More sources, or a longer time asked for in their exports (`covers`), explain it.",
+        )  # fmt: skip
+
+
+def _places(ask: Callable[[str], list[Pair]], *, has_samples: bool) -> Iterator[Finding]:
+    yield Finding(
+        "billed resources that no inventory row names", "missing", ask("doctor_resources"),
+        "Add their GPUs to the inventory with this resource_id: until then all of it is "
+        "billed_not_seen.",
+    )  # fmt: skip
+    if has_samples:
+        yield Finding(
+            "GPUs that inventory and samples do not agree on", "missing", ask("doctor_samples"),
+            "Sample every GPU of the inventory, and list every GPU that is sampled: held time "
+            "without samples is not_observed.",
+        )  # fmt: skip
+    yield Finding(
+        "jobs of which not every GPU is known", "missing", ask("doctor_short_jobs"),
+        "Keep `scontrol show job --details` of every start (kind scontrol_job), and check the "
+        "inventory's nodes, times and resource ids.",
+    )  # fmt: skip
+
+
+def _warned(published: Published) -> Iterator[Finding]:
+    for month in published.months:
+        yield Finding(
+            f"checks that warn in {month:%Y-%m}: the sums hold, the evidence may not", "missing",
+            [
+                (found.name, f"{found.rows:,} rows, such as {found.such_as}: {found.means}")
+                for found in published.warned(month)
+            ],
+            "Look at the rows, correct the export or the configuration that they come from, run "
+            "again.",
         )  # fmt: skip
 
 

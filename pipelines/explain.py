@@ -53,6 +53,11 @@ def explain(
     yield Text(f"\n{safe(team)}, {safe(bucket)}, {chosen:%B %Y}", style="bold underline")
     yield _rule(bucket, evidence)
     yield _number(number, places)
+    yield Text(
+        "Each cell is rounded by itself here. Reports cut cells so that they add up to the bill: "
+        "their last digit may be other by one.",
+        "dim",
+    )
     yield from _states(published.ask("explain_states", **keys, top=top), top, places)
     if _rules()[bucket][0] == "in_step":
         yield from traced(published, bucket, keys, top=top, places=places)
@@ -175,7 +180,7 @@ def _files(names: Sequence[str]) -> str:
 
 def _bounds(row: Row) -> str:
     low, high = row["low_gpu_ns"], row["high_gpu_ns"]
-    return "" if low == high else f"{seconds(low)} to {seconds(high)}"
+    return "exact" if low == high else f"{seconds(low)} to {seconds(high)}"
 
 
 def _hours(value: Decimal) -> str:

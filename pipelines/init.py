@@ -10,11 +10,12 @@ import re
 import textwrap
 from collections.abc import Iterator
 from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 
+from ingest.options import did_you_mean
 from ingest.registry import KINDS, Kind
 from pipelines.config import SETTINGS
+from warehouse.errors import ConfigError
 from warehouse.run_tables import DEFAULTS, RUN_SETTING
 
 TEMPLATE = Path(__file__).resolve().parent / "init_template.toml"
@@ -34,6 +35,17 @@ def template() -> str:
     return text
 
 
+def section(kind: str) -> str:
+    """What the template says about one kind of source; ConfigError where there is no such kind."""
+    if kind not in KINDS:
+        raise ConfigError(
+            f"--kind is {kind!r}{did_you_mean(kind, KINDS)}; kinds are {', '.join(KINDS)}."
+        )
+    rest = template().split(f"# --- {kind} ", 1)[1]
+    text = f"# --- {kind} {rest}"
+    return re.split(r"\n# (?:---|={9})", text, maxsplit=1)[0].rstrip() + "\n"
+
+
 def export_lines(kind: Kind) -> list[str]:
     """How to export such a source, line by line."""
     return kind.export.strip("\n").splitlines()
@@ -45,7 +57,7 @@ def _about(kind: Kind) -> Iterator[str]:
     yield "# To export it:\n"
     for line in export_lines(kind):
         yield f"#     {line}".rstrip() + "\n"
-    options: dict[str, str] = getattr(import_module(kind.module), "OPTIONS", {})
+    options = kind.options
     if options:
         yield "# Options:\n"
         width = max(map(len, options))

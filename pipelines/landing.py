@@ -15,9 +15,11 @@ from pathlib import Path
 
 from ingest import policy
 from ingest.registry import KINDS
-from pipelines.config import Config, Source
+from pipelines.config import Config
 from pipelines.observer import Progress
+from pipelines.sources import Source
 from warehouse.contracts import LANDING, Batch, SourceFile
+from warehouse.errors import SourceError
 from warehouse.store import Store, Transaction, Unit
 
 #: A commit comes after so many bytes of source files, so that a killed run resumes near its end.
@@ -43,14 +45,23 @@ class Landed:
         return self.rows.get("reject", 0)
 
 
-def land(config: Config, store: Store, transaction: Transaction, *, progress: Progress) -> Landed:
-    """Bring the landing area up to date; commits as it goes. SourceError names a bad file."""
+def land(
+    config: Config, store: Store, transaction: Transaction, *, progress: Progress,
+    forget: bool = False,
+) -> Landed:  # fmt: skip
+    """Bring the landing area up to date; commits as it goes.
+
+    SourceError names a bad file, or a source whose files are all gone, unless it may `forget` them.
+    """
     done = Landed()
     transaction.migrate("landing", LANDING)
     before = store.units("landing")
+    files = list(_files(config, done))
+    if not forget:
+        _refuse_to_forget(config, done.empty, before)
     wanted: set[str] = set()
     pending = 0
-    for key, file, source in _files(config, done):
+    for key, file, source in files:
         wanted.add(key)
         setup = _setup(file, source)
         stat = Path(file.path).stat()
@@ -94,6 +105,23 @@ def _files(config: Config, done: Landed) -> Iterator[tuple[str, SourceFile, Sour
             done.empty.append(source)
         for file in files:
             yield f"{source.kind}/{source.name}/{file.name}", file, source
+
+
+def _refuse_to_forget(config: Config, empty: list[Source], before: dict[str, Unit]) -> None:
+    """SourceError where a source had files at the last run and has none: a sync that failed, or a
+    folder that is not mounted, must not take what is published with it."""
+    for source in empty:
+        own = (source.kind, source.name)
+        known = sum((u.meta.get("kind"), u.meta.get("source")) == own for u in before.values())
+        if known:
+            raise SourceError(
+                config.path,
+                f"source {source.name}: {config.why_none(source)}, and {known:,} of its files "
+                f"{'is' if known == 1 else 'are'} in use",
+                expected="at least one file, as at the last run",
+                todo="Nothing was changed. Bring the files back, or let go what came from them "
+                "with `plumbline run --forget`.",
+            )
 
 
 def _land_policies(

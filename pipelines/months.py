@@ -157,6 +157,11 @@ def fingerprint(
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def unit_key(month: date) -> str:
+    """The store's name for a month's marts."""
+    return f"month={month:%Y-%m}"
+
+
 def month_span(month: date) -> Span:
     """The month that begins on this day, UTC."""
     return Span(_midnight(month), _midnight(next_month(month)))

@@ -17,8 +17,11 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.config import Config
+from pipelines.months import unit_key
+from pipelines.warned import warned
 from reports import listing
 from reports.listing import Cut
+from reports.warned import Warned
 from warehouse import header, sqltypes
 from warehouse.contracts import LANDING, Column, Contract
 from warehouse.errors import StoreError
@@ -85,6 +88,10 @@ class Published:
                 f"`plumbline run --month {wanted:%Y-%m}`."
             )
         return wanted
+
+    def warned(self, month: date) -> list[Warned]:
+        """The checks that warned when a month was published."""
+        return warned(self.store.units("mart")[unit_key(month)])
 
     def query(
         self, sql: str, *, only: Iterable[str] | None = None, timeout_s: float | None = None

@@ -16,11 +16,12 @@ from rich.text import Text
 
 from pipelines import terminal
 from pipelines.published import Published, Row
-from pipelines.terminal import class_text, instant, percent, seconds, table, usd
+from pipelines.terminal import class_text, instant, percent, safe, seconds, table, usd
 from reports.amounts import dollar_places
 from reports.listing import Cut
 from reports.margins import two_way
 from reports.rounding import rounded, shown
+from reports.warned import warned_text
 
 #: Decimal places of GPU-hours: 0.36 s.
 HOUR_PLACES = 4
@@ -46,6 +47,10 @@ def report(
     places = dollar_places(sum(_column(invoices, "billed_usd"), Decimal(0)))
     yield Text(f"\n{month:%B %Y}", style="bold underline")
     yield _invoices(invoices, places, published.listed("unread", month).rows[0]["record_count"])
+    if warnings := published.warned(month):
+        yield Text(f"{warned_text(warnings)}: the sums hold, the evidence may not.", "bold yellow")
+        for found in warnings:
+            yield Text(f"  {found.name}: {found.rows:,} rows, such as {safe(found.such_as)}")
     teams = published.listed("showback", month).rows
     names = [row["team"] for row in teams]
     effective = dict(zip(names, shown(_column(teams, "effective_usd"), places=places), strict=True))

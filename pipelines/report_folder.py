@@ -23,8 +23,9 @@ def write_folder(
 
     with bucket(out) if is_uri(out) else folder(Path(out)) as target:
         write_report(
-            published, month, target, previous=_previous(published, month), team=team, plain=plain
-        )
+            published, month, target, previous=_previous(published, month),
+            warnings=published.warned(month), team=team, plain=plain,
+        )  # fmt: skip
     return below(out, "index.html")
 
 
@@ -44,7 +45,7 @@ def team_text(published: Published, month: date, team: str) -> str:
     from reports.summary import summary
     from reports.write import require_team
 
-    data = Data(published, month, _previous(published, month))
+    data = Data(published, month, _previous(published, month), published.warned(month))
     require_team(data, team)
     return summary(data, team)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from pipelines import months
+from pipelines import months, warned
 from pipelines.config import Config
 from pipelines.failures import explain
 from pipelines.landing import Landed, land
@@ -18,15 +17,12 @@ from pipelines.writing import writing
 from warehouse.catalog import CATALOG, write_catalog
 from warehouse.contracts import LANDING
 from warehouse.engines.duckdb import CheckResult, DuckEngine
-from warehouse.errors import CheckFailed, StoreError
+from warehouse.errors import CheckFailed, SourceError, StoreError
 from warehouse.models import Graph
 from warehouse.objects import Fault, fault_from_env
 from warehouse.run_tables import run_hour, run_setting
 from warehouse.shipped import graph, marts, seeds, seeds_fingerprint
-from warehouse.store import Store, Transaction, Unit
-
-#: What a month's unit remembers of the checks that warned, in its meta.
-WARNED = "warnings"
+from warehouse.store import Store, Transaction
 
 
 @dataclass
@@ -53,19 +49,22 @@ def run(
     observer: Observer = SILENT,
     fault: Fault | None = None,
     wait_s: float = 0.0,
+    forget: bool = False,
 ) -> Outcome:
     """Ingest, build, check and publish; raises CheckFailed where a blocking check fails.
 
     `month` builds this month only. Months that nothing new touches are left as they are. While
     another process writes, it waits up to `wait_s` seconds, then raises StoreBusy. `fault` is
-    called at each point of the store (tests).
+    called at each point of the store (tests). A source whose files are all gone, or a published
+    month whose bill is gone, is a SourceError, unless it may `forget` them.
     """
     models = graph()
     with publishing(
         config, models, progress=progress, fault=fault, wait_s=wait_s, complete=month is None
     ) as (store, transaction):  # fmt: skip
-        outcome = Outcome(land(config, store, transaction, progress=progress))
-        work = Work(config, store, transaction, models, outcome, progress, observer)
+        landed = land(config, store, transaction, progress=progress, forget=forget)
+        outcome = Outcome(landed)
+        work = Work(config, store, transaction, models, outcome, progress, observer, forget)
         build(work, wanted=None if month is None else {month})
     return outcome
 
@@ -110,23 +109,32 @@ class Work:
     outcome: Outcome
     progress: Progress
     observer: Observer = SILENT
+    forget: bool = False
 
 
 def build(work: Work, *, wanted: Collection[date] | None = None) -> None:
     """Build, check and publish the months that have landed.
 
-    `wanted` are the first days of the months to look at, None is all. A month that no bill line
-    touches any more is removed. Each month is published by itself: where a later one raises
-    CheckFailed, those before it stand.
+    `wanted` are the first days of the months to look at, None is all. Each month is published by
+    itself: where a later one raises CheckFailed, those before it stand. A published month that no
+    bill line touches any more is a SourceError at the end; it is removed where `work` may forget.
     """
     landing = months.read_landing(work.store)
     present = landing.months()
     for month in present:
         if wanted is None or month in wanted:
             _month(work, landing, month)
-    gone = work.store.units("mart").keys() - {unit_key(month) for month in present}
+    gone = work.store.units("mart").keys() - {months.unit_key(month) for month in present}
     if wanted is not None:
-        gone &= {unit_key(month) for month in wanted}
+        gone &= {months.unit_key(month) for month in wanted}
+    if gone and not work.forget:
+        raise SourceError(
+            work.config.path,
+            f"no bill line touches {', '.join(sorted(gone))} any more, and it is published",
+            expected="the bill that it was built from",
+            todo="What is published stands, and so does the rest of this run. Bring the bill back, "
+            "or let the month go with `plumbline run --forget`.",
+        )
     for key in sorted(gone):
         work.transaction.remove("mart", key)
         work.outcome.removed.append(key)
@@ -141,7 +149,7 @@ def _month(work: Work, landing: months.Landing, month: date) -> None:
         [entry for entries in files.values() for entry in entries], (billed, window),
         models=models.fingerprint + seeds_fingerprint(), settings=config.settings,
     )  # fmt: skip
-    key = unit_key(month)
+    key = months.unit_key(month)
     known = store.units("mart").get(key)
     if known is not None and known.fingerprint == mark:
         work.outcome.unchanged.append(month)
@@ -166,7 +174,7 @@ def _month(work: Work, landing: months.Landing, month: date) -> None:
         )
         engine.bind_arrow("run_hour", run_hour(window.start_ns, window.end_ns))
         failed: list[CheckResult] = []
-        warned: list[CheckResult] = []
+        warnings: list[CheckResult] = []
         for number, name in enumerate(models.order, 1):
             work.progress(f"{month:%Y-%m}: model {number} of {len(models.order)}, {name}")
             model = models.models[name]
@@ -176,32 +184,17 @@ def _month(work: Work, landing: months.Landing, month: date) -> None:
             for result in engine.check(model):
                 work.observer.checked(month, result)
                 if not result.passed:
-                    (failed if result.level == "blocking" else warned).append(result)
+                    (failed if result.level == "blocking" else warnings).append(result)
         if failed:
             raise CheckFailed(explain(month, failed))
         work.transaction.replace(
             "mart", key,
             (batch for name in contracts
              for batch in engine.stream(models.models[name], where_month=month)),
-            fingerprint=mark, meta={"month": f"{month:%Y-%m}", WARNED: _warned_text(warned)},
+            fingerprint=mark, meta={"month": f"{month:%Y-%m}", warned.KEY: warned.kept(warnings)},
             contracts=contracts,
         )  # fmt: skip
     work.transaction.commit()
     work.outcome.built.append(month)
-    work.outcome.warnings.extend(warned)
+    work.outcome.warnings.extend(warnings)
     work.observer.published(month, store.units("mart")[key])
-
-
-def unit_key(month: date) -> str:
-    """The store's name for a month's marts."""
-    return f"month={month:%Y-%m}"
-
-
-def warned(unit: Unit) -> dict[tuple[str, str], int]:
-    """The checks that warned when a month was published: rows by (model, check)."""
-    found = json.loads(str(unit.meta.get(WARNED, "[]")))
-    return {(model, check): rows for model, check, rows in found}
-
-
-def _warned_text(results: Iterable[CheckResult]) -> str:
-    return json.dumps([(result.model, result.check, result.bad_rows) for result in results])

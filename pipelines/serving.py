@@ -64,8 +64,7 @@ def check(port: int) -> None:
     """ConfigError where the web server is not installed, or where the port is taken."""
     if find_spec("dagster_webserver") is None:
         raise ConfigError(
-            "the scheduler's pages are not installed. Install them: pip install 'plumbline[serve]' "
-            "(from a checkout: pip install -e '.[serve]')."
+            "the scheduler's pages are not installed. Run pip install '.[serve]' in the checkout."
         )
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -25,6 +25,7 @@ from reports.listing import (
 from reports.margins import two_way
 from reports.rounding import shown
 from reports.specs import FILES, SPECS
+from reports.warned import Warned
 from reports.words import CLASSES
 
 _HOUR_NS = 3_600_000_000_000
@@ -35,9 +36,12 @@ _TEAM = "{team}"
 class Data:
     """A month's published tables, as questions; read at the first use and kept."""
 
-    def __init__(self, reader: Reader, month: date, previous: date | None) -> None:
-        """`previous` is the month to compare with, None where none is published."""
-        self.month, self.previous = month, previous
+    def __init__(
+        self, reader: Reader, month: date, previous: date | None, warnings: Sequence[Warned] = ()
+    ) -> None:
+        """`previous` is the month to compare with, None where none is published; `warnings` are
+        the checks that warned when the month was."""
+        self.month, self.previous, self.warnings = month, previous, warnings
         self._reader = reader
         self._values: Mapping[str, Value] = {"month": month, "previous": previous}
         self._listings: dict[str, Listing] = {}

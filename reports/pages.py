@@ -9,6 +9,11 @@ from reports.amounts import amount, exact, percent
 from reports.data import Data
 from reports.names import file_name, plain
 from reports.page import Page, Section
+from reports.warned import warned_text
+from reports.words import CLASSES
+
+#: Classes that are told where they have no dollars too.
+_ALWAYS = ("useful", "strict", "unknown")
 
 
 def month_page(data: Data) -> Page:
@@ -69,7 +74,7 @@ def headline(data: Data, team: str | None) -> str:
 
 
 def badge(data: Data) -> tuple[str, bool]:
-    """What the proof says, and whether it holds and the bill was read whole."""
+    """What the proof says, and whether it holds, the bill was read whole and no check warns."""
     totals = data.cut("invoices").totals
     difference = totals.get("difference_usd", Decimal(0))
     wrong = int(totals.get("wrong_lines", 0))
@@ -79,6 +84,8 @@ def badge(data: Data) -> tuple[str, bool]:
     if unread:
         records = "1 record" if unread == 1 else f"{unread:,} records"
         return f"Difference 0, but {records} of the bill could not be read", False
+    if data.warnings:
+        return f"Difference 0, but {warned_text(data.warnings)}: see what is not known", False
     return "Reconciled: billed − allocated = 0", True
 
 
@@ -88,10 +95,12 @@ def _facts(data: Data, team: str | None) -> list[tuple[str, str, str]]:
     hours = sum((hours for _, hours in classes.values()), Decimal(0))
     billed = sum(money.billed.values(), Decimal(0)) if team is None else money.billed[team]
     found = [("billed", f"{amount(billed)} USD", ""), ("GPU-hours", amount(hours), "")]
-    total = sum((usd for usd, _ in classes.values()), Decimal(0))
-    for name in ("useful", "strict", "unknown"):
-        usd = classes.get(name, (Decimal(0), Decimal(0)))[0]
-        found.append((name, f"{amount(usd)} USD", f"{_share(usd, total)} %"))
+    # All classes that have dollars, so that they add up to what is billed by use.
+    spent = {name: classes.get(name, (Decimal(0), Decimal(0)))[0] for name in CLASSES}
+    spent = {name: usd for name, usd in spent.items() if usd or name in _ALWAYS}
+    for name, usd in spent.items():
+        share = _share(usd, sum(spent.values(), Decimal(0)))
+        found.append((name, f"{amount(usd)} USD", f"{share} %"))
     return found
 
 

@@ -12,6 +12,7 @@ from reports.listing import Cut, Row
 from reports.page import Cell, Head, Section, Table
 from reports.specs import SPECS
 from reports.tables import build, summed, team_cell
+from reports.warned import warned_table
 
 #: Rows of buckets that the month's page shows.
 WASTE_ROWS = 300
@@ -164,6 +165,8 @@ def idle(data: Data, team: str | None) -> Section:
 def coverage(data: Data, team: str | None) -> Section:
     """What is not known, with its dollars."""
     tables = [_unknown(data, team)]
+    if data.warnings:
+        tables.insert(0, warned_table(data.warnings))
     if team is None:
         tables += [build(data, "coverage"), build(data, "rejects")]
         if data.cut("seen").count:

@@ -14,25 +14,27 @@ from reports.names import file_name
 from reports.page import Page
 from reports.specs import SPECS
 from reports.summary import summary
+from reports.warned import Warned
 from reports.workers import workers
 from warehouse.errors import ConfigError
 
-_PIP = "pip install 'plumbline[report]'"
+_PIP = "pip install '.[report]'"
 
 
 def write_report(
     reader: Reader, month: date, target: Target, *, previous: date | None = None,
-    team: str | None = None, plain: bool = False,
+    warnings: Sequence[Warned] = (), team: str | None = None, plain: bool = False,
 ) -> Data:  # fmt: skip
     """Write a month's report, or (`team`) one team's part of it, as its own report.
 
-    `previous` is the month to compare with. `plain` leaves out what needs further packages: charts
+    `previous` is the month to compare with, `warnings` are checks that warned when the month was
+    published. `plain` leaves out what needs further packages: charts
     and XLSX. Raises ConfigError for a team that has no part of the bill, and where a package is
     missing.
     """
     if not plain:
         require_packages()
-    data = Data(reader, month, previous)
+    data = Data(reader, month, previous, warnings)
     if team is not None:
         require_team(data, team)
     teams = [] if team is not None else data.money.teams
@@ -73,9 +75,13 @@ def require_packages() -> None:
     missing = [name for name in ("altair", "vl_convert", "xlsxwriter") if find_spec(name) is None]
     if missing:
         raise ConfigError(
-            f"charts and XLSX need {', '.join(missing)}, which is not installed. Run "
-            f"`{_PIP}`, or give --plain for a report without them."
+            f"charts and XLSX need {', '.join(missing)}, which {_be(missing)} not installed. Run "
+            f"`{_PIP}` in the checkout, or give --plain for a report without them."
         )
+
+
+def _be(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _pages(data: Data, team: str | None, teams: Sequence[str]) -> Iterator[tuple[str, Page, str]]:

@@ -6,8 +6,6 @@ a charge with a cost above 1e12 USD either way is a reject.
 The file is read twice: first to learn what a line alone does not show (its currency, its invoice's
 sums, which charges are equal), then to hand the charges on. Memory does not grow with the file,
 but for 8 bytes a charge.
-
-Options: `team_tag`, the tag that names the team (default `team`, in any case).
 """
 
 from __future__ import annotations
@@ -37,10 +35,11 @@ from ingest.bills.focus_values import (
     share_half_even,
     tag_value,
 )
+from ingest.options import check_options, text_option
 from ingest.rows import BATCH_ROWS, Rejects, Rows, content_hash, cover, ns_of_time
-from ingest.text import Record, check_options, parse_time, records
+from ingest.text import Record, parse_time, records
 from warehouse.contracts import Batch, SourceFile
-from warehouse.errors import ConfigError, SourceError
+from warehouse.errors import SourceError
 
 KIND = "focus_csv"
 
@@ -62,6 +61,9 @@ Google Cloud (native FOCUS export in BigQuery, preview; TO_JSON_STRING for neste
     TO_JSON_STRING(Tags) AS Tags FROM `DATASET.gcp_billing_export_focus_ACCOUNT`
     WHERE BillingPeriodStart = TIMESTAMP "2026-11-01"' | gzip > bills/focus-2026-11.csv.gz
 """
+
+#: Options of a source of this kind, with their meaning.
+OPTIONS = {"team_tag": "the tag that names the team; default team, in any case"}
 
 _CATEGORIES = {c.lower(): c for c in ("Usage", "Purchase", "Tax", "Credit", "Adjustment")}
 _STATUSES = {"used": "Used", "unused": "Unused"}
@@ -115,10 +117,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     or is in another currency than USD; ConfigError for a bad option. A charge that cannot be read
     becomes a reject and cuts coverage for its charge period.
     """
-    check_options(file, "team_tag")
-    team_tag = file.options.get("team_tag", "team")
-    if not isinstance(team_tag, str) or not team_tag:
-        raise ConfigError(f"{file.source}: team_tag is {team_tag!r}; expected the name of a tag")
+    team_tag = read_options(file)
     survey = _survey(file)
     charges, rejects = Rows("bill_line", file), Rejects(file, KIND)
     coverage, snapshot = Rows("source_coverage", file), Rows("bill_snapshot", file)
@@ -151,6 +150,12 @@ def read(file: SourceFile) -> Iterator[Batch]:
     )  # fmt: skip
     for rows in (charges, snapshot, rejects, coverage):
         yield from rows.flush()
+
+
+def read_options(file: SourceFile) -> str:
+    """The tag that names the team; ConfigError where an option cannot be."""
+    check_options(file, OPTIONS)
+    return text_option(file, "team_tag") or "team"
 
 
 def _survey(file: SourceFile) -> _Survey:

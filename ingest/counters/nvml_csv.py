@@ -4,9 +4,6 @@ The header names the columns; `ts_ns` (epoch ns, the end of what a line speaks f
 NVML's percent, MiB/s and mW become DCGM's ratio, B/s and W. An empty cell is null: the sampler
 did not deliver it. What was delivered and can be no reading (`nan`, text, out of range, a blank
 of the driver) is null too, and its bit is set in invalid_mask.
-
-Options: `gpu_uuid` (required: a file speaks for one GPU), `slice_id` (a MIG slice), `node` (the
-node whose telemetry it is; without it coverage is claimed, and cut, for every node).
 """
 
 from __future__ import annotations
@@ -35,8 +32,10 @@ from ingest.counters.fields import (
     Unit,
     limits,
 )
+from ingest.file_names import OF_GPU, Named, PathPattern, path_pattern
+from ingest.options import check_options, text_option
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
-from ingest.text import Block, blocks, check_options
+from ingest.text import Block, blocks
 from warehouse.contracts import GPU_SAMPLE, Batch, SourceFile
 from warehouse.errors import ConfigError, SourceError
 
@@ -58,6 +57,16 @@ One CSV for each GPU, a line each 0.1 to 30 s, written on the node with nvidia-m
 Percent and MiB/s as the library gives them; leave a cell empty where a call fails.
 Find the GPU's UUID for the option gpu_uuid: nvidia-smi --query-gpu=index,uuid --format=csv
 """
+
+#: Options of a source of this kind, with their meaning.
+OPTIONS = {
+    "gpu_uuid": "the GPU that the files speak for, where their paths do not say it",
+    "slice_id": "the MIG slice that they speak for",
+    "node": "the node whose telemetry it is; without it coverage is claimed, and cut, for every "
+    "node of the cluster",
+    "pattern": "what the file's path says: its end, with the marks {node}, {gpu_uuid} and "
+    "{slice_id} and with `*` for anything, or a list of such; the first that fits counts",
+}
 
 _TS = "ts_ns"
 _REAL, _WHOLE = pa.float64(), pa.int64()
@@ -118,24 +127,35 @@ class _Part:
     bad: list[_Bad]
 
 
+@dataclass(frozen=True)
+class Options:
+    """What a source of this kind was told of whose samples its files are."""
+
+    given: Named
+    pattern: PathPattern
+
+    def whose(self, file: SourceFile) -> Named:
+        """Node, GPU and slice of one file; ConfigError where no pattern fits it."""
+        said = self.pattern.read(file.name)
+        return Named(
+            node=self.given.node or said.node,
+            gpu_uuid=self.given.gpu_uuid or said.gpu_uuid,
+            slice_id=self.given.slice_id or said.slice_id,
+        )
+
+
 def read(file: SourceFile) -> Iterator[Batch]:
     """Read the samples of one GPU; the file is read twice, since its period stands in each row.
 
     A line that cannot be read, or whose time is not after that of the lines before it, becomes a
     reject and cuts coverage between its neighbours. Raises SourceError where the file is no such
-    CSV, ConfigError where `gpu_uuid` is missing.
+    CSV, ConfigError where nothing says whose GPU it is.
     """
-    check_options(file, "gpu_uuid", "slice_id", "node")
-    gpu_uuid = _option(file, "gpu_uuid")
-    if gpu_uuid is None:
-        raise ConfigError(
-            f"{file.source}: {KIND} needs the option gpu_uuid: the GPU of {file.name}. "
-            f"Find it: nvidia-smi --query-gpu=index,uuid --format=csv"
-        )
-    constants = {"gpu_uuid": gpu_uuid, "slice_id": _option(file, "slice_id")}
+    whose = read_options(file).whose(file)
+    constants = {"gpu_uuid": whose.gpu_uuid, "slice_id": whose.slice_id}
     period_us, first_us, last_us = _survey(file)
     rejects, coverage = Rejects(file, KIND), Rows("source_coverage", file)
-    cuts = _Cuts(coverage, file, _option(file, "node"), period_us)
+    cuts = _Cuts(coverage, file, whose.node, period_us)
     if file.covers is not None or first_us is not None:
         start = 0 if first_us is None else first_us - period_us
         cuts.add(0, *(_covers(file) or (start, last_us)), is_cut=False)
@@ -158,11 +178,30 @@ def read(file: SourceFile) -> Iterator[Batch]:
     yield from coverage.flush()
 
 
-def _option(file: SourceFile, name: str) -> str | None:
-    value = file.options.get(name)
-    if value is not None and (not isinstance(value, str) or not value):
-        raise ConfigError(f"{file.source}: {name} is {value!r}; expected text that is not empty")
-    return value
+def read_options(file: SourceFile) -> Options:
+    """The options of a source of this kind; ConfigError where one cannot be, or no GPU is named."""
+    check_options(file, OPTIONS)
+    given = Named(
+        node=text_option(file, "node"),
+        gpu_uuid=text_option(file, "gpu_uuid"),
+        slice_id=text_option(file, "slice_id"),
+    )
+    pattern = path_pattern(file, OF_GPU)
+    for regex in pattern.patterns:
+        for name in OF_GPU:
+            if name in regex.groupindex and getattr(given, name) is not None:
+                raise ConfigError(
+                    f"{file.source}: {name} is an option and a mark of pattern; expected one"
+                )
+    if given.gpu_uuid is None and not (
+        pattern.patterns and all("gpu_uuid" in regex.groupindex for regex in pattern.patterns)
+    ):
+        raise ConfigError(
+            f"{file.source}: {KIND} needs the GPU that a file speaks for: the option gpu_uuid "
+            "(find it: nvidia-smi --query-gpu=index,uuid --format=csv), or a pattern such as "
+            '"counters/{node}/{gpu_uuid}*.csv"'
+        )
+    return Options(given, pattern)
 
 
 def _covers(file: SourceFile) -> tuple[int, int] | None:

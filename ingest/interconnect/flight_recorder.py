@@ -4,10 +4,6 @@ A rank's ring buffer of its last collectives: which, in which group, with which 
 the host enqueued it. Started and done are when a watchdog looked, not when the GPU was: they may
 be seconds late. An entry that cannot be read is a reject with its number; the rest is kept, and
 of a file that ends early all whole entries.
-
-Options: `pattern`, for what only the file's path says: the end of a path with the marks {job_id},
-{attempt} and {rank}, and with `*` for anything, or a list of such. Without it nothing says whose
-the collectives are.
 """
 
 from __future__ import annotations
@@ -20,7 +16,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ingest.file_names import named
+from ingest.file_names import OF_JOB, PathPattern, path_pattern
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, RAW_CHARS, Rejects, Rows
 from ingest.steps.jsonl import BadRecord, check_range
 from ingest.text import chunks
@@ -41,6 +38,13 @@ and let each write its buffer once at the end, before destroy_process_group:
 The buffer keeps the last collectives only: 20000 entries are some minutes of training.
 In the configuration: pattern = "job_{job_id}/nccl_flight_recorder_rank{rank}.json"
 """
+
+#: Options of a source of this kind, with their meaning.
+OPTIONS = {
+    "pattern": "whose the collectives are, which only the file's path says: its end, with the "
+    "marks {job_id}, {attempt} and {rank} and with `*` for anything, or a list of such; the first "
+    "that fits counts"
+}
 
 #: A larger file is no ring buffer of one rank; it is held in memory while it is read.
 MAX_BYTES = 256 << 20
@@ -91,7 +95,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     Raises ConfigError where `pattern` does not fit, SourceError where the file is a pickle or no
     dump at all, is damaged, or is larger than MAX_BYTES.
     """
-    names = named(file)
+    names = read_options(file).read(file.name)
     rows, rejects = Rows("collective", file), Rejects(file, KIND)
     text, is_cut = _text(file)
     if not text.strip():
@@ -125,6 +129,12 @@ def read(file: SourceFile) -> Iterator[Batch]:
         )  # fmt: skip
     yield from rows.flush()
     yield from rejects.flush()
+
+
+def read_options(file: SourceFile) -> PathPattern:
+    """The option `pattern`; ConfigError where an option cannot be."""
+    check_options(file, OPTIONS)
+    return path_pattern(file, OF_JOB)
 
 
 def _text(file: SourceFile) -> tuple[bytes, bool]:

@@ -38,8 +38,8 @@ from ingest.jobs.slurm_text import (
     hosts,
     or_nothing,
 )
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
-from ingest.text import check_options
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
 
@@ -64,7 +64,9 @@ _EXIT = re.compile(r"(\d+):(\d+)")
 
 
 @dataclass(frozen=True)
-class _Options:
+class Options:
+    """What a source of this kind was told."""
+
     clock: Clock
     salt: str | None
     gpus_tracked: bool
@@ -86,7 +88,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     Raises SourceError where the file is no sacct output or lacks a required column, ConfigError
     where an option is wrong, or missing for what the file holds.
     """
-    options = _options(file)
+    options = read_options(file)
     jobs, rejects = Rows("job_attempt", file), Rejects(file, "sacct")
     coverage = Coverage(file, "scheduler")
     last: dict[str, Any] | None = None
@@ -145,8 +147,10 @@ def read(file: SourceFile) -> Iterator[Batch]:
     yield from coverage.batches()
 
 
-def _options(file: SourceFile) -> _Options:
-    check_options(file, *OPTIONS)
+def read_options(file: SourceFile) -> Options:
+    """The options of a source of this kind; ConfigError where one cannot be."""
+    check_options(file, OPTIONS)
+    parsable.delimiter_of(file)
     hash_users = file.options.get("hash_users", False)
     if not isinstance(hash_users, bool | str):
         raise ConfigError(
@@ -156,7 +160,7 @@ def _options(file: SourceFile) -> _Options:
     if not isinstance(tracked, bool):
         raise ConfigError(f"source {file.source!r}: gpus_tracked = {tracked!r} is no true or false")
     salt = hash_users if isinstance(hash_users, str) else "" if hash_users else None
-    return _Options(clock(file, EXPORT), salt, tracked)
+    return Options(clock(file, EXPORT), salt, tracked)
 
 
 def hashed_user(name: str, salt: str = "") -> str:
@@ -164,7 +168,7 @@ def hashed_user(name: str, salt: str = "") -> str:
     return "u-" + hashlib.sha256(f"{salt}\0{name}".encode()).hexdigest()[:12]
 
 
-def _attempt(record: Record, file: SourceFile, options: _Options) -> _Seen:
+def _attempt(record: Record, file: SourceFile, options: Options) -> _Seen:
     """The row of one job; ValueError where it cannot be believed."""
     if record.problem is not None:
         raise ValueError(record.problem)
@@ -242,7 +246,7 @@ def _time(epoch_s: int | None) -> Any:
     return None if epoch_s is None else time_of_ns(epoch_s * _S)
 
 
-def _cut(coverage: Coverage, record: Record, file: SourceFile, options: _Options) -> None:
+def _cut(coverage: Coverage, record: Record, file: SourceFile, options: Options) -> None:
     """Blind the file for a bad row: its nodes and time where they are sure, else all of it."""
     cells = record.cells
     # With two values of the wrong type the columns may be shifted: nothing in it is sure.
@@ -261,7 +265,7 @@ def _cut(coverage: Coverage, record: Record, file: SourceFile, options: _Options
     coverage.cut(record.line, cluster=cluster, nodes=nodes, start_s=start, end_s=end)
 
 
-def _shown(record: Record, layout: Layout, options: _Options) -> str:
+def _shown(record: Record, layout: Layout, options: Options) -> str:
     """The text of a bad row for `reject`, without private columns."""
     hidden = GRAMMAR.free - GRAMMAR.landed
     if options.salt is not None:

@@ -23,8 +23,8 @@ from ingest.jobs.coverage import Coverage
 from ingest.jobs.layout import Grammar, Layout
 from ingest.jobs.parsable import Record
 from ingest.jobs.slurm_text import Clock, clock, held_interval, hosts, is_time, or_nothing
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
-from ingest.text import check_options
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError
 
@@ -85,7 +85,7 @@ GRAMMAR = Grammar(
 
 
 @dataclass(frozen=True)
-class _Options:
+class Options:
     clock: Clock
     provider: tuple[re.Pattern[str], ...]
     maintenance: tuple[re.Pattern[str], ...]
@@ -109,7 +109,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     Raises SourceError where the file is no such output, ConfigError where an option is wrong, or
     missing for what the file holds.
     """
-    options = _options(file)
+    options = read_options(file)
     rows, rejects = Rows("node_event", file), Rejects(file, "sacctmgr_event")
     coverage = Coverage(file, "node_event")
     layout, records = parsable.open_table(file, GRAMMAR)
@@ -141,9 +141,11 @@ def read(file: SourceFile) -> Iterator[Batch]:
     yield from coverage.batches()
 
 
-def _options(file: SourceFile) -> _Options:
-    check_options(file, *OPTIONS)
-    return _Options(
+def read_options(file: SourceFile) -> Options:
+    """The options of a source of this kind; ConfigError where one cannot be."""
+    check_options(file, OPTIONS)
+    parsable.delimiter_of(file)
+    return Options(
         clock(file, EXPORT),
         _patterns(file, "provider_reasons"),
         _patterns(file, "maintenance_reasons"),
@@ -166,7 +168,7 @@ def _patterns(file: SourceFile, name: str) -> tuple[re.Pattern[str], ...]:
         ) from error
 
 
-def _event(record: Record, file: SourceFile, options: _Options) -> _Event:
+def _event(record: Record, file: SourceFile, options: Options) -> _Event:
     """One event; kind None where the node is fit, or where no node is named."""
     if record.problem is not None:
         raise ValueError(record.problem)
@@ -202,7 +204,7 @@ def kind_of(state: str) -> str | None:
     raise ValueError(f"State {state!r} has the unknown word {', '.join(sorted(words - _FIT))!r}")
 
 
-def _sub(kind: str | None, reason: str, options: _Options) -> str | None:
+def _sub(kind: str | None, reason: str, options: Options) -> str | None:
     if kind is not None and any(pattern.search(reason) for pattern in options.provider):
         return "provider_fault"
     if kind == "boot":
@@ -214,7 +216,7 @@ def _sub(kind: str | None, reason: str, options: _Options) -> str | None:
     return None
 
 
-def _cut(coverage: Coverage, record: Record, file: SourceFile, options: _Options) -> None:
+def _cut(coverage: Coverage, record: Record, file: SourceFile, options: Options) -> None:
     """Blind the file for a bad row: its nodes and time where they are sure, else all of it."""
     cells = record.cells
     nodes: list[str] = []

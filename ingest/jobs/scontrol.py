@@ -20,8 +20,8 @@ from collections.abc import Iterator
 
 from ingest.jobs.parsable import MAX_RECORD_CHARS, PhysicalLine, physical_lines
 from ingest.jobs.slurm_text import Clock, clock, hosts, indices, split_entries
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
-from ingest.text import check_options
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import ConfigError, SourceError
 
@@ -47,13 +47,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     Raises SourceError where the file is no such text, ConfigError where the source has no cluster
     or the option `timezone` is wrong or missing.
     """
-    if file.cluster is None:
-        raise ConfigError(
-            f"source {file.source!r}: scontrol does not print its cluster, so the source needs "
-            'cluster = "..." (the name that `scontrol show config` prints as ClusterName)'
-        )
-    check_options(file, *OPTIONS)
-    times = clock(file, EXPORT)
+    times = read_options(file)
     rows, rejects = Rows("job_gpu", file), Rejects(file, "scontrol_job")
     seen: set[tuple[str, int, str, int]] = set()
     for line, text, fault in _records(file):
@@ -76,6 +70,17 @@ def read(file: SourceFile) -> Iterator[Batch]:
         yield from rows.flush(at_least=BATCH_ROWS)
     yield from rows.flush()
     yield from rejects.flush()
+
+
+def read_options(file: SourceFile) -> Clock:
+    """How to read times; ConfigError where an option cannot be, or no cluster is given."""
+    check_options(file, OPTIONS)
+    if file.cluster is None:
+        raise ConfigError(
+            f"source {file.source!r}: scontrol does not print its cluster, so the source needs "
+            'cluster = "..." (the name that `scontrol show config` prints as ClusterName)'
+        )
+    return clock(file, EXPORT)
 
 
 def _records(file: SourceFile) -> Iterator[tuple[int, str, str]]:

@@ -3,8 +3,6 @@
 One object a line: `job_id`, `attempt`, `event` (`save` or `restore`), `step` (the last step whose
 result it holds), `start_ns`, `end_ns` (epoch ns; a save's end is when it is durable), `blocking`.
 
-Options: `pattern`, for what only the file's name says, as for step logs.
-
 A reject cuts coverage for its job and time where these can be read, else for the file's span.
 """
 
@@ -15,7 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ingest.file_names import Named, named
+from ingest.file_names import OF_JOB, Named, PathPattern, path_pattern
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, Rejects, Rows
 from ingest.steps.jsonl import (
     ALL_TIME,
@@ -42,6 +41,12 @@ event is "save" or "restore"; step is the last step whose result the checkpoint 
 save is when its file is durable; blocking is false where training goes on meanwhile.
 """
 
+#: Options of a source of this kind, with their meaning.
+OPTIONS = {
+    "pattern": "what only the file's path says: its end, with the marks {job_id}, {attempt} and "
+    "{rank} and with `*` for anything, or a list of such; the first that fits counts"
+}
+
 
 class CheckpointRecord(msgspec.Struct):
     """A line as it is written."""
@@ -61,7 +66,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     Raises ConfigError where `pattern` does not fit, SourceError where no line is such a record and
     nothing says whose log it is.
     """
-    names = named(file)
+    names = read_options(file).read(file.name)
     checkpoints, rejects = Rows("checkpoint", file), Rejects(file, KIND)
     coverage = Rows("source_coverage", file)
     start, end, lost = ALL_TIME[1], 0, 0
@@ -100,6 +105,12 @@ def read(file: SourceFile) -> Iterator[Batch]:
         )  # fmt: skip
     for rows in (checkpoints, rejects, coverage):
         yield from rows.flush()
+
+
+def read_options(file: SourceFile) -> PathPattern:
+    """The option `pattern`; ConfigError where an option cannot be."""
+    check_options(file, OPTIONS)
+    return path_pattern(file, OF_JOB)
 
 
 def _row(record: CheckpointRecord, names: Named) -> dict[str, Any]:

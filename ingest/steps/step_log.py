@@ -4,9 +4,8 @@ One object a line: `step`, `start_ns`, `end_ns` (epoch ns), and as far as known 
 `rank`, `tokens`, `model_flops`, `loss`, `dtype`. Other fields are passed over. Counts are whole
 numbers: 1.0 is refused, since a number that went through a float may be another number.
 
-Options: `pattern`, for what only the file's name says: the end of a path with the marks {job_id},
-{attempt} and {rank} and with `*` for anything, or a list of such. A record's own field counts; one
-that contradicts the name is a reject.
+What a record does not say may stand in the file's path (the option `pattern`). A record's own
+field counts; one that contradicts the path is a reject.
 
 A log with a reject proves neither that a step came late nor that none came after, so its job's
 steps are cut for the file's whole span.
@@ -21,7 +20,8 @@ from typing import Any
 
 import msgspec
 
-from ingest.file_names import Named, named
+from ingest.file_names import OF_JOB, Named, PathPattern, path_pattern
+from ingest.options import check_options
 from ingest.rows import BATCH_ROWS, Rejects, Rows
 from ingest.steps.jsonl import (
     ALL_TIME,
@@ -48,6 +48,12 @@ job_id is SLURM_JOB_ID, attempt SLURM_RESTART_COUNT (0 where unset), rank SLURM_
 are those that the model needs for this rank's tokens, about 6 x parameters x tokens, not those
 that recomputation adds. What stands in the file's name may be left out: see `pattern`.
 """
+
+#: Options of a source of this kind, with their meaning.
+OPTIONS = {
+    "pattern": "what only the file's path says: its end, with the marks {job_id}, {attempt} and "
+    "{rank} and with `*` for anything, or a list of such; the first that fits counts"
+}
 
 #: DECIMAL(38,0) of model_flops.
 _MAX_FLOPS = 10**38 - 1
@@ -87,7 +93,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     Raises ConfigError where `pattern` does not fit, SourceError where no line is a step and
     nothing says whose log it is.
     """
-    names = named(file)
+    names = read_options(file).read(file.name)
     steps, rejects = Rows("train_step", file), Rejects(file, KIND)
     groups: dict[_Key, _Group] = {}
     blind: dict[_Key, int] = {}
@@ -123,6 +129,12 @@ def read(file: SourceFile) -> Iterator[Batch]:
     yield from steps.flush()
     yield from rejects.flush()
     yield from _coverage(file, groups, blind, has_rejects=rejects.count > 0).flush()
+
+
+def read_options(file: SourceFile) -> PathPattern:
+    """The option `pattern`; ConfigError where an option cannot be."""
+    check_options(file, OPTIONS)
+    return path_pattern(file, OF_JOB)
 
 
 def _row(record: StepRecord, names: Named) -> dict[str, Any]:

@@ -9,10 +9,6 @@ An event that cannot be read, or whose time cannot be (a negative or endless len
 start), is a reject; the rest of its file is kept. A file that ends early keeps its whole events
 and is marked as truncated. Reading takes the same memory whatever the file's size (about 230 MB);
 sorting its rows for the store takes more for larger ones, 0.75 GB at 1 GB of JSON.
-
-Options: `pattern`, for what only the file's path says: the end of a path with the marks {job_id},
-{attempt}, {rank}, {host} and {pid} and with `*` for anything, or a list of such. A file that fits
-none is read all the same: its job can be found by host and time.
 """
 
 from __future__ import annotations
@@ -21,7 +17,8 @@ import re
 from collections.abc import Iterator
 from json import JSONDecodeError, JSONDecoder
 
-from ingest.file_names import Named, named
+from ingest.file_names import OF_PROCESS, Named, PathPattern, path_pattern
+from ingest.options import check_options
 from ingest.rows import Rejects, Rows
 from ingest.traces.chunks import WINDOW_BYTES, EventList, Fault
 from ingest.traces.events import EventDecoder
@@ -53,6 +50,13 @@ PyTorch before 2.4: prof.add_metadata_json(...) with the same arguments, before 
 The rank is in the trace where torch.distributed is in use.
 """
 
+#: Options of a source of this kind, with their meaning.
+OPTIONS = {
+    "pattern": "what only the file's path says: its end, with the marks {job_id}, {attempt}, "
+    "{rank}, {host} and {pid} and with `*` for anything, or a list of such; a file that fits none "
+    "is read all the same: its job can be found by host and time"
+}
+
 #: Four tables gather at a time, and names of kernels are long.
 _BATCH_ROWS = 16_384
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?([0-9]+)')
@@ -68,7 +72,7 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
     Raises ConfigError where `pattern` is malformed, SourceError where the file is damaged or is
     no trace.
     """
-    names = named(file, must_fit=False, of_process=True)
+    names = read_options(file).read(file.name, must_fit=False)
     rejects = Rejects(file, KIND)
     events = EventList(file, size=window)
     if not events.open():
@@ -108,6 +112,12 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
         said = metadata(events.head, events.tail)
         yield from _header(file, events, tables, said, names, rejects.count, base).flush()
     yield from rejects.flush()
+
+
+def read_options(file: SourceFile) -> PathPattern:
+    """The option `pattern`; ConfigError where an option cannot be."""
+    check_options(file, OPTIONS)
+    return path_pattern(file, OF_PROCESS)
 
 
 def _no_list(file: SourceFile, head: bytes) -> str:

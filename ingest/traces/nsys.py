@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 
-from ingest.file_names import Named, named
+from ingest.file_names import OF_PROCESS, Named, PathPattern, path_pattern
+from ingest.options import check_options
 from ingest.rows import Rejects, Rows
 from ingest.traces.nsys_events import EVENT_TABLES, Events, first_time
 from ingest.traces.nsys_metrics import METRICS, read_metrics
@@ -58,15 +59,23 @@ OPTIONS = {
 _KNOWN = (*EVENT_TABLES, METRICS, SESSION, EXPORT_TABLE, "StringIds", "ANALYSIS_DETAILS")
 
 
+@dataclass(frozen=True)
+class Options:
+    """What a source of this kind was told: which ranges are steps, which are modules."""
+
+    pattern: PathPattern
+    step: re.Pattern[str]
+    module: re.Pattern[str]
+
+
 def read(file: SourceFile) -> Iterator[Batch]:
     """Read one export.
 
     Raises ConfigError where an option is malformed, SourceError where the file is damaged or no
     export.
     """
-    step, module = _pattern(file, "step", STEP), _pattern(file, "module", MODULE)
-    options = {k: v for k, v in file.options.items() if k not in ("step", "module")}
-    names = named(replace(file, options=options), must_fit=False, of_process=True)
+    options = read_options(file)
+    names = options.pattern.read(file.name, must_fit=False)
     rejects = Rejects(file, KIND)
     with open_export(file) as export:
         if not any(export.has(table) for table in _KNOWN):
@@ -78,7 +87,13 @@ def read(file: SourceFile) -> Iterator[Batch]:
         clock, target = read_clock(export, first_time(export)), read_target(export)
         base = clock.base_ns or 0
         events = Events(
-            file, export, rejects, base_ns=base, target=target, step=step, module=module
+            file,
+            export,
+            rejects,
+            base_ns=base,
+            target=target,
+            step=options.step,
+            module=options.module,
         )
         yield from events.read()
         if clock.base_ns is None:
@@ -96,6 +111,13 @@ def read(file: SourceFile) -> Iterator[Batch]:
         elif not rejects.count:
             rejects.put("file", "no event with a length; expected at least one", "")
     yield from rejects.flush()
+
+
+def read_options(file: SourceFile) -> Options:
+    """The options of a source of this kind; ConfigError where one cannot be."""
+    check_options(file, OPTIONS)
+    step, module = _pattern(file, "step", STEP), _pattern(file, "module", MODULE)
+    return Options(path_pattern(file, OF_PROCESS), step, module)
 
 
 def _pattern(file: SourceFile, option: str, default: str) -> re.Pattern[str]:

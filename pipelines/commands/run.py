@@ -24,14 +24,20 @@ if TYPE_CHECKING:
     "--wait", "wait_s", type=click.FloatRange(min=0), metavar="SECONDS", default=600.0,
     show_default=True, help="How long to wait for another run that writes to the same warehouse.",
 )  # fmt: skip
+@click.option(
+    "--forget",
+    is_flag=True,
+    help="Let go what is gone: sources that have no file any more, months whose bill is gone.",
+)
 @common
 @click.pass_obj
-def command(settings: Settings, month: date | None, wait_s: float) -> None:
+def command(settings: Settings, month: date | None, wait_s: float, forget: bool) -> None:
     """Read what is new, divide the bill, check the sums, publish.
 
     Files that did not change are not read again, months that nothing touches are not built again.
     A record that cannot be read is kept in the table `reject` and its file goes on; a whole file
-    that cannot be read ends the run. A month is published only if every blocking check passes:
+    that cannot be read ends the run, and so does a source whose files are all gone, or a published
+    month whose bill is gone (--forget). A month is published only if every blocking check passes:
     else the exit code is 3 and what was published before stands. One run writes at a time: a second
     one says whom it waits for.
 
@@ -46,7 +52,7 @@ def command(settings: Settings, month: date | None, wait_s: float) -> None:
 
     config = load_config(settings.config_path())
     with terminal.progress() as progress:
-        outcome = run(config, month=month, progress=progress, wait_s=wait_s)
+        outcome = run(config, month=month, progress=progress, wait_s=wait_s, forget=forget)
     for line in summary(outcome, config):
         click.echo(terminal.safe(line, lines=True))
     if month is not None and month not in {*outcome.built, *outcome.unchanged}:
@@ -62,6 +68,7 @@ def command(settings: Settings, month: date | None, wait_s: float) -> None:
 def summary(outcome: Outcome, config: Config) -> list[str]:
     """What a run did, in a few lines."""
     from pipelines.failures import row_text
+    from reports.warned import Warned
     from warehouse.catalog import CATALOG
 
     landed = outcome.landed
@@ -87,14 +94,15 @@ def summary(outcome: Outcome, config: Config) -> list[str]:
         for result in outcome.warnings:
             such = f", such as {row_text(result.sample[0])}" if result.sample else ""
             rows_text = _count(result.bad_rows, "row")
-            lines.append(f"warning: {result.model}: {result.check}: {rows_text}{such}")
-    lines.extend(
-        f"source {source.name}: no file fits {', '.join(source.patterns)}"
-        for source in landed.empty
-    )
-    if not (outcome.built or outcome.unchanged):
-        lines.append("no bill line touches a month to build: plumbline doctor")
-    lines.append(f"published: {config.root / CATALOG}")
+            name = Warned(result.model, result.check, result.bad_rows, "", "").name
+            lines.append(f"warning: {name}: {rows_text}{such}")
+        if outcome.warnings:
+            lines.append("what these checks ask for: plumbline doctor")
+    lines.extend(f"source {source.name}: {config.why_none(source)}" for source in landed.empty)
+    if outcome.built or outcome.unchanged:
+        lines.append(f"published: {config.root / CATALOG}")
+    else:
+        lines.append("no month is published: no bill line touches one. See `plumbline doctor`")
     return lines
 
 

@@ -24,7 +24,7 @@ def command(settings: Settings, port: int, daemon: bool) -> None:
 
     A run started there does what `plumbline run` does. Schedules and sensors are off until they are
     switched on there. The scheduler keeps its records in DAGSTER_HOME, else below the warehouse's
-    folder. Needs pip install 'plumbline[serve]'; Ctrl-C ends it.
+    folder. Needs pip install '.[serve]' in the checkout; Ctrl-C ends it.
 
     \b
     Example:
@@ -45,7 +45,7 @@ def command(settings: Settings, port: int, daemon: bool) -> None:
     environ = {**os.environ, serving.HOME_VARIABLE: str(home), "PLUMBLINE_CONFIG": str(path)}
 
     def ready() -> None:
-        click.echo(f"http://{serving.HOST}:{port} in a few seconds; Ctrl-C ends it")
+        click.echo(f"http://{serving.HOST}:{port} in ten to twenty seconds; Ctrl-C ends it")
         click.echo(f"records: {home}")
 
     try:

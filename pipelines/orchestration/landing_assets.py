@@ -68,7 +68,7 @@ def landing_assets(models: Graph, calendar: Calendar) -> dg.AssetsDefinition:
                 landed = land(config, store, transaction, progress=say)
                 after = landing_record.files(store)
             for source in landed.empty:
-                say(f"source {source.name}: no file fits {', '.join(source.patterns)}")
+                say(f"source {source.name}: {config.why_none(source)}")
             for name in landed.forgotten:
                 say(f"forgotten, since it is gone or no source names it: {name}")
             chosen = {key.to_user_string() for key in context.selected_asset_keys}

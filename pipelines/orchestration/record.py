@@ -8,9 +8,9 @@ from datetime import date
 
 import dagster as dg
 
-from pipelines.months import next_month
+from pipelines.months import next_month, unit_key
 from pipelines.orchestration import checks, describe
-from pipelines.run import unit_key, warned
+from pipelines.warned import warned
 from warehouse.engines.duckdb import CheckResult, DuckEngine
 from warehouse.models import Graph, Model
 from warehouse.store import Store, Unit
@@ -85,7 +85,7 @@ class Record:
 
 def _remembered(models: Graph, unit: Unit) -> Iterator[CheckResult]:
     """The results that a month was published with: blocking checks passed, else it would not be."""
-    bad = warned(unit)
+    bad = {(found.model, found.check): found.rows for found in warned(unit)}
     for name in models.order:
         model = models.models[name]
         if model.layer == "checks":

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
-from ingest.file_names import Named, named
+from ingest.file_names import OF_GPU, OF_JOB, OF_PROCESS, Named, path_pattern
 from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError
 
+UUID = "GPU-5c0a1de3-0a4d-4d9e-8f3e-2f1d3c4b5a69"
 
-def file(name: str, **options: object) -> SourceFile:
-    return SourceFile(name, name, "traces", "h200", None, options)
+
+def named(
+    name: str, pattern: object, *, marks: Mapping[str, str] = OF_JOB, must_fit: bool = True
+) -> Named:
+    options = {} if pattern is None else {"pattern": pattern}
+    file = SourceFile(name, name, "traces", "h200", None, options)
+    return path_pattern(file, marks).read(name, must_fit=must_fit)
 
 
 @pytest.mark.parametrize(
@@ -24,23 +32,47 @@ def file(name: str, **options: object) -> SourceFile:
     ],
 )
 def test_marks_and_wildcards(pattern: object, name: str, found: Named) -> None:
-    assert named(file(name, pattern=pattern), of_process=True) == found
+    assert named(name, pattern, marks=OF_PROCESS) == found
 
 
 def test_a_wildcard_stays_within_one_folder() -> None:
-    assert named(file("job_7/x/y.json", pattern="job_{job_id}/*.json"), must_fit=False) == Named()
+    assert named("job_7/x/y.json", "job_{job_id}/*.json", must_fit=False) == Named()
 
 
 def test_no_pattern_says_nothing() -> None:
-    assert named(file("job_7/x.json")) == Named()
+    assert named("job_7/x.json", None) == Named()
 
 
 def test_a_file_that_does_not_fit() -> None:
     with pytest.raises(ConfigError, match=r"does not fit the file b\.json"):
-        named(file("b.json", pattern="a_{rank}.json"))
+        named("b.json", "a_{rank}.json")
 
 
 @pytest.mark.parametrize("mark", ["host", "pid", "node", ""])
 def test_marks_that_a_kind_does_not_know(mark: str) -> None:
     with pytest.raises(ConfigError, match=r"expected \{job_id\}, \{attempt\}, \{rank\}, each"):
-        named(file("x", pattern="{" + mark + "}"))
+        named("x", "{" + mark + "}")
+
+
+@pytest.mark.parametrize("pattern", ["", 7, [], ["a", ""], {"a": 1}])
+def test_a_pattern_that_is_no_text(pattern: object) -> None:
+    if pattern == []:
+        assert named("x", pattern) == Named()
+        return
+    with pytest.raises(ConfigError, match="expected text"):
+        named("x", pattern)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (f"counters/gpu-0/{UUID}.csv.gz", Named(node="gpu-0", gpu_uuid=UUID)),
+        (f"counters/gpu-0/{UUID}-2026-11-03.csv", Named(node="gpu-0", gpu_uuid=UUID)),
+        (f"counters/gpu-0/{UUID.upper()}.csv", Named(node="gpu-0", gpu_uuid=UUID.upper())),
+        ("counters/gpu-0/0.csv", Named()),
+    ],
+)
+def test_the_gpu_of_a_path(name: str, found: Named) -> None:
+    """A day behind the UUID is no part of it."""
+    pattern = "counters/{node}/{gpu_uuid}*.csv"
+    assert named(name, pattern, marks=OF_GPU, must_fit=False) == found

@@ -197,5 +197,9 @@ def test_a_restated_bill_replaces_its_period_and_a_lost_file_is_forgotten(
     assert assert_exact(published) != before
     assert len(published.rows("select * from bill_line")) == len(rows) - 2
     (folder / "checkpoints.jsonl").unlink()
-    assert run(config, progress=quiet).landed.forgotten == ["checkpoints.jsonl"]
+    with pytest.raises(SourceError, match=r"no file fits checkpoints.*, and 1 of its files is"):
+        run(config, progress=quiet)
+    assert len(published.rows("select * from checkpoint")) > 0
+    gone = run(config, progress=quiet, forget=True)
+    assert gone.landed.forgotten == ["checkpoints.jsonl"]
     assert Published(config.root).rows("select * from checkpoint") == []

@@ -76,7 +76,10 @@ def test_without_a_configuration_it_says_how_to_write_one(tmp_path: Path, monkey
     [
         ("[warehouse", "is no TOML"),
         ("[warehouse]\nroot = 3", 'write `root = "FOLDER"`'),
-        ('[warehouse]\nroot = "out"\n[[source]]\nkind = "saact"\nfiles = ["a"]', "'saact'; kinds"),
+        (
+            '[warehouse]\nroot = "out"\n[[source]]\nkind = "saact"\nfiles = ["a"]',
+            "did you mean 'sacct'?",
+        ),
         ('[warehouse]\nroot = "out"\n[settings]\nidle_after = 3', "unknown setting 'idle_after'"),
         ('[warehouse]\nroot = "out"\n[[source]]\nkind = "sacct"', "write `files ="),
         ('[warehouse]\nroot = "out"\n[[policy]]\nkind = "reserve"', "owner"),

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ingest.registry import KINDS
 from pipelines.config import MFU_DTYPES, Config, load_config
+from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError
 
 
@@ -70,6 +72,45 @@ def test_a_memory_limit_that_is_no_text(tmp_path: Path, value: str) -> None:
 def test_a_bad_source(tmp_path: Path, source: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(tmp_path, source=source)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            'kind = "sacct"\nfiles = ["a"]\ntime_zone = "UTC"',
+            r"number 1: sacct: unknown option 'time_zone' \(did you mean 'timezone'\?\); this kind "
+            "of source has delimiter, timezone, hash_users, gpus_tracked, kind, name, files",
+        ),
+        ('kind = "sacct"\nfiles = ["a"]\ntimezone = "Mars"', "number 1: .*no IANA time zone"),
+        ('kind = "sacct"\nfiles = ["a"]\ndelimiter = ""', "delimiter = '' is no text"),
+        ('kind = "sacct"\nfile = ["a"]', "files is missing"),
+        ('kind = "scontrol_job"\nfiles = ["a"]', "needs cluster ="),
+        ('kind = "sacctmgr_event"\nfiles = ["a"]\nprovider_reasons = ["("]', "no regular expres"),
+        ('kind = "nvml_csv"\nfiles = ["a"]', "needs the GPU that a file speaks for"),
+        ('kind = "nsys"\nfiles = ["a"]\nstep = 5', "step is 5; expected a regular expression"),
+        ('kind = "kineto"\nfiles = ["a"]\npattern = "{node}"', r"has the mark \{node\}; expected"),
+        ('kind = "step_log"\nfiles = ["a"]\ncluster = "CLUSTER"', "cluster is still 'CLUSTER'"),
+        ('kind = "sact"\nfiles = ["a"]', r"kind is 'sact' \(did you mean 'sacct'\?\); kinds are"),
+    ],
+)
+def test_what_a_source_cannot_be_is_said_when_it_is_loaded(
+    tmp_path: Path, source: str, message: str
+) -> None:
+    """No file is there: nobody waits for a run to learn of it."""
+    path = tmp_path / "plumbline.toml"
+    path.write_text(f'[warehouse]\nroot = "out"\n[[source]]\n{source}\n')
+    with pytest.raises(ConfigError, match=message) as error:
+        load_config(path)
+    assert str(error.value).startswith(f"{path} [[source]] number 1")
+
+
+def test_every_kind_says_its_options() -> None:
+    for kind in KINDS.values():
+        source = SourceFile("", "", "s", "c1", None, {"no_such_option": 1})
+        with pytest.raises(ConfigError, match="unknown option 'no_such_option'"):
+            kind.check(source)
+        assert all(kind.options.values())
 
 
 def test_a_kind_that_is_no_text(tmp_path: Path) -> None:

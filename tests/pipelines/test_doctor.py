@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -28,6 +29,10 @@ node = "n1"
 gpu_uuid = "GPU-a"
 files = ["counters.csv"]
 """
+STEP = (
+    '{"job_id": "7", "attempt": 0, "rank": 0, "step": 1, "start_ns": 1794304900000000000, '
+    '"end_ns": 1794304901000000000}\n'
+)
 POLICY = """
 [[policy]]
 kind = "reserve"
@@ -44,7 +49,9 @@ Diagnose = Callable[..., Diagnosis]
 def diagnosed(tmp_path: Path) -> Diagnose:
     """Write a cluster, run it, diagnose it."""
 
-    def run(**parts: Any) -> Diagnosis:
+    def run(files: Mapping[str, str] | None = None, **parts: Any) -> Diagnosis:
+        for name, text in (files or {}).items():
+            (tmp_path / name).write_text(text)
         path = cluster(tmp_path, **parts)
         done("run", config=path)
         return diagnose(load_config(path), now=NOW)
@@ -111,13 +118,18 @@ def test_before_anything_is_configured(tmp_path: Path) -> None:
     path = tmp_path / "plumbline.toml"
     path.write_text('[warehouse]\nroot = "out"\n')
     text = done("doctor", config=path)
-    asked = [kind for kind in KINDS.values() if kind.instead_of is None]
-    for kind in asked:
+    needed = [kind for kind in KINDS.values() if kind.is_needed]
+    assert [kind.name for kind in needed] == ["focus_csv", "gpu_inventory", "sacct", "team_map"]
+    for kind in needed:
         assert f"{kind.name}: not configured" in text
-        assert " ".join(kind.gives.split()) in " ".join(text.split())
         assert kind.export.strip().splitlines()[0].split()[0] in text
+    for kind in KINDS.values():
+        if kind.instead_of is None:
+            assert " ".join(kind.gives.split()) in " ".join(text.split())
+            assert (f"{kind.name}: not configured" in text) == kind.is_needed
     assert "No month is published yet: run `plumbline run`" in text
-    assert f"{len(asked)} things are missing" in text
+    assert "kineto or nsys" in text
+    assert f"{len(needed)} things are missing" in text
     assert call("doctor", "--strict", config=path).exit_code == 1
     assert not (tmp_path / "out").exists()
 
@@ -138,9 +150,48 @@ def test_files_that_are_not_there_or_not_read(tmp_path: Path) -> None:
     (tmp_path / "teams.csv").unlink()
     states = {s.kind.name: s.problem for s in diagnose(load_config(config), now=NOW).sources}
     assert states["focus_csv"] == "1 files not read yet: plumbline run"
-    assert states["team_map"] == "no file matches teams.csv"
-    assert states["nvml_csv"] == "not configured"
-    assert "team_map: no file matches teams.csv" in done("doctor", config=config)
+    assert states["team_map"] == "no file fits teams.csv"
+    assert states["nvml_csv"] == ""
+    assert "team_map: no file fits teams.csv" in done("doctor", config=config)
+
+
+def test_without_an_inventory_one_thing_is_missing(diagnosed: Diagnose) -> None:
+    """Not also each resource and each job that it would name."""
+    config = CONFIG.replace('kind = "gpu_inventory"\nfiles = ["inventory.csv"]', "", 1)
+    config = config.replace("[[source]]\n\n", "", 1)
+    found = diagnosed(config=config)
+    assert found.missing == 1
+    assert [s.kind.name for s in found.sources if s.problem] == ["gpu_inventory"]
+
+
+def test_a_scheduler_export_without_covers_is_told(diagnosed: Diagnose) -> None:
+    config = CONFIG.replace("covers =", "#covers =")
+    (row,) = rows(diagnosed(config=config), "do not say for which time")
+    assert row == ("sacct", "no covers, so it speaks for no time at all: its rows prove none")
+    jobs = [{}, {"JobIDRaw": "8", "JobID": "8", "Start": "1794307200", "End": "1794308400"}]
+    (row,) = rows(diagnosed(config=config, jobs=jobs), "do not say for which time")
+    assert row[1].endswith("speaks for 2026-11-10 10:30:00 to 2026-11-10 10:40:00 UTC, "
+                           "which its rows prove")  # fmt: skip
+
+
+def test_an_export_that_is_older_than_its_covers_is_told(tmp_path: Path) -> None:
+    config = cluster(tmp_path)
+    assert not rows(diagnose(load_config(config), now=NOW), "older than the end of")
+    at = datetime(2026, 11, 10, 11, tzinfo=UTC).timestamp()
+    os.utime(tmp_path / "sacct.psv", (at, at))
+    (row,) = rows(diagnose(load_config(config), now=NOW), "older than the end of")
+    assert row == ("sacct", "covers ends 2026-11-11 00:00:00 UTC, its newest file was written "
+                            "2026-11-10 11:00:00 UTC")  # fmt: skip
+
+
+def test_checks_that_warned_are_told(diagnosed: Diagnose) -> None:
+    """A step log under a misspelt cluster proves nothing; the sums hold all the same."""
+    steps = '\n[[source]]\nkind = "step_log"\ncluster = "C1"\nfiles = ["steps.jsonl"]\n'
+    found = diagnosed(config=CONFIG + steps, files={"steps.jsonl": STEP})
+    (row,) = rows(found, "checks that warn in 2026-11")
+    assert row[0] == "chk_step_has_attempt"
+    assert row[1].startswith("1 rows, such as cluster=C1, job_id=7, step_count=1: a job that logs")
+    assert found.missing == 1
 
 
 def test_what_is_read_and_what_it_speaks_for(plain: Config) -> None:
@@ -154,10 +205,7 @@ def test_what_is_read_and_what_it_speaks_for(plain: Config) -> None:
 
 def test_what_is_well_is_not_said(plain: Config) -> None:
     titles = [finding.title for finding in diagnose(plain, now=NOW).findings]
-    assert titles == [
-        "GPUs that inventory and samples do not agree on",
-        "GPU-time of 2026-11 that nothing explains",
-    ]
+    assert titles == ["GPU-time of 2026-11 that nothing explains"]
 
 
 def test_a_gpu_count_that_nobody_knows(messy: Diagnosis) -> None:
@@ -267,14 +315,16 @@ def test_time_that_nothing_explains(plain: Config) -> None:
     assert note.level == "note"
 
 
-def test_strict_fails_for_what_is_missing_not_for_notes(plain: Config) -> None:
+def test_strict_fails_for_what_is_missing_not_for_notes(plain: Config, tmp_path: Path) -> None:
+    """Nor for sources that would only prove more."""
     diagnosis = diagnose(plain, now=NOW)
-    unconfigured = sum(bool(state.problem) for state in diagnosis.sources)
-    missing = [finding for finding in diagnosis.findings if finding.level == "missing"]
-    assert len(missing) == 1
-    assert diagnosis.missing == unconfigured + 1
-    assert call("doctor", config=plain.path).exit_code == 0
-    assert call("doctor", "--strict", config=plain.path).exit_code == 1
+    assert [finding.level for finding in diagnosis.findings] == ["note"]
+    assert diagnosis.missing == 0
+    assert "Nothing is missing." in done("doctor", "--strict", config=plain.path)
+    less = cluster(tmp_path, teams=[])
+    done("run", config=less)
+    assert "1 thing is missing." in done("doctor", config=less)
+    assert call("doctor", "--strict", config=less).exit_code == 1
 
 
 def test_it_reads_no_source_and_writes_nothing(plain: Config, tmp_path: Path) -> None:

@@ -227,5 +227,5 @@ def test_without_traces_nothing_is_said_but_what_they_would_give(tmp_path: Path)
     done("run", config=path)
     assert findings(path) == {}
     text = " ".join(done("doctor", config=path).split())
-    assert "kineto: no file matches traces/**/*.json" in text
+    assert "kineto: no file fits traces/**/*.json" in text
     assert "without it in_step is not split, nor kernels priced" in text

@@ -13,13 +13,23 @@ from ingest import policy
 from ingest.registry import KINDS
 from pipelines.config import load_config
 from pipelines.init import TEMPLATE, export_lines, template
+from pipelines.toml_values import PLACEHOLDERS
 from tests.pipelines.command import cluster, done, failed
+from warehouse.errors import ConfigError
 from warehouse.run_tables import DEFAULTS, RUN_SETTING
 
 
 def uncommented(text: str) -> str:
-    """The text with every line that begins with # alone taken into use."""
+    """The text with every line that begins with # alone taken into use, as it stands."""
     return re.sub(r"^#(?=\S)", "", text, flags=re.MULTILINE)
+
+
+def filled(text: str) -> str:
+    """The text taken into use, with its placeholders replaced as a user would."""
+    text = uncommented(text)
+    for placeholder in PLACEHOLDERS:
+        text = text.replace(f'"{placeholder}"', f'"{placeholder.lower()}"')
+    return text
 
 
 def section(kind: str) -> str:
@@ -38,7 +48,7 @@ def test_it_loads_as_it_is_written(tmp_path: Path) -> None:
 
 def test_all_of_it_taken_into_use_loads(tmp_path: Path) -> None:
     path = tmp_path / "plumbline.toml"
-    path.write_text(uncommented(template()))
+    path.write_text(filled(template()))
     config = load_config(path)
     assert [source.kind for source in config.sources] == list(KINDS)
     energy = config.settings.pop("energy_usd_per_mj")
@@ -59,7 +69,7 @@ def test_each_kind_alone_loads_and_says_how_to_export_it(kind: str, tmp_path: Pa
         assert f"#     {line}".rstrip() in text.splitlines()
     assert f"(evidence {KINDS[kind].grade})" in " ".join(text.replace("\n# ", " ").split())
     path = tmp_path / "plumbline.toml"
-    path.write_text('[warehouse]\nroot = "x"\n' + uncommented("#" + text.split("\n#", 1)[1]))
+    path.write_text('[warehouse]\nroot = "x"\n' + filled("#" + text.split("\n#", 1)[1]))
     (source,) = load_config(path).sources
     assert source.kind == kind
 
@@ -74,6 +84,15 @@ def test_each_setting_has_its_meaning_before_it() -> None:
 def test_nothing_is_left_to_fill_in() -> None:
     assert not re.search(r"^@|@$", template(), re.MULTILINE)
     assert tomllib.loads(template()).keys() == {"warehouse", "settings"}
+
+
+def test_a_placeholder_that_was_not_replaced_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plumbline.toml"
+    for placeholder in PLACEHOLDERS:
+        assert f'"{placeholder}"' in template()
+    path.write_text(uncommented(template()))
+    with pytest.raises(ConfigError, match="is still 'CLUSTER', which `plumbline init` wrote"):
+        load_config(path)
 
 
 def test_it_does_not_write_over_a_file(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_what_is_missing_is_said_with_the_line_that_mends_it(
 ) -> None:
     monkeypatch.setattr(serving, "find_spec", lambda _: None)
     error = failed("serve", "--port", free_port(), code=1, config=cluster(tmp_path))
-    assert "pip install 'plumbline[serve]'" in error
+    assert "pip install '.[serve]' in the checkout" in error
     assert not (tmp_path / "out").exists()
 
 

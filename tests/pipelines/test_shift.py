@@ -76,7 +76,7 @@ def test_a_shift_changes_no_total(
     recordings = root / "examples" / "h200" / "recordings"
     write(tmp_path / "example", recordings=recordings, shift_ns=boundary_ns - inside_ns)
     config = load_config(tmp_path / "example" / "plumbline.toml")
-    outcome = run(config, progress=quiet)
+    outcome = run(config, progress=quiet, forget=True)
     assert [f"{month:%Y-%m}" for month in outcome.built] == months
     assert outcome.landed.rejects == 0
 

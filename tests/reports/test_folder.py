@@ -102,7 +102,7 @@ def test_plain_needs_no_further_package(
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'plumbline\[report\]'.*--plain"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[report\]'.*--plain"):
         write_folder(marts, NOVEMBER, str(tmp_path / "a"))
     write_folder(marts, NOVEMBER, str(tmp_path / "b"), plain=True)
     found = files(tmp_path / "b")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from decimal import Decimal
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ import pytest
 from reports import html, names, pages
 from reports.data import Data
 from reports.folder import folder
+from reports.summary import summary
+from reports.warned import Warned
 from reports.write import write_report
 from tests.reports.dom import Element, Page, parse
 from tests.reports.marts import NOVEMBER, Marts, at, bill
@@ -252,6 +255,46 @@ def test_a_bill_that_was_not_read_whole_is_said_on_top(tmp_path: Path) -> None:
     (badge,) = [p for p in rendered(marts).root.all("p") if "badge" in p.classes()]
     assert badge.text == "Difference 0, but 1 record of the bill could not be read"
     assert "bad" in badge.classes()
+
+
+def test_checks_that_warned_are_said_on_top_and_listed(tmp_path: Path) -> None:
+    """The sums hold, so the month is published; its evidence may be wrong, and the page says so."""
+    marts = Marts(tmp_path)
+    bill(marts, [{"team": "a", "bucket": "compute", "waste_class": "useful", "usd": "5"}])
+    warnings = [
+        Warned("chk_x", "chk_x", 2, "job=<b>", "jobs are quiet"),
+        Warned("m", "c", 1, "", ""),
+    ]
+    data = Data(marts, NOVEMBER, None, warnings)
+    for page in (pages.month_page(data), pages.team_page(data, "a")):
+        shown = parse(html.render(page, charts=False))
+        (badge,) = [p for p in shown.root.all("p") if "badge" in p.classes()]
+        assert badge.text == "Difference 0, but 2 checks warn: see what is not known"
+        assert "bad" in badge.classes()
+        assert shown.tables["warned"].rows == [
+            ["chk_x", "2", "job=<b>", "jobs are quiet"], ["m: c", "1", "", ""],
+        ]  # fmt: skip
+    assert "ATTENTION: Difference 0, but 2 checks warn" in summary(data, None)
+
+
+def test_the_facts_add_up(tmp_path: Path) -> None:
+    """Every class with dollars is among them."""
+    marts = Marts(tmp_path)
+    parts = [
+        ("useful", "5"),
+        ("step", "2"),
+        ("overhead", "1"),
+        ("strict", "1.5"),
+        ("policy", "0.5"),
+    ]
+    bill(marts, [{"team": "a", "bucket": c, "waste_class": c, "usd": usd} for c, usd in parts])
+    facts = pages.month_page(Data(marts, NOVEMBER, None)).facts
+    assert [(name, share) for name, _, share in facts[2:]] == [
+        ("useful", "50.0 %"), ("step", "20.0 %"), ("overhead", "10.0 %"), ("strict", "15.0 %"),
+        ("policy", "5.0 %"), ("unknown", "0 %"),
+    ]  # fmt: skip
+    usd = [Decimal(text.removesuffix(" USD")) for _, text, _ in (facts[0], *facts[2:])]
+    assert sum(usd[1:]) == usd[0] == 10
 
 
 def rendered(marts: Marts, **options: object) -> Page:

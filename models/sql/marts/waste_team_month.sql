@@ -21,7 +21,7 @@ columns:
     invoice_effective_usd | DECIMAL(38,12) | USD | effective cost of the whole month
     evidence_grade | VARCHAR | - | the worst grade of its rows
     measured_share_ratio | DOUBLE | ratio | measured_gpu_ns over gpu_ns, null where that is 0
-    measured_gpu_ns | DECIMAL(38,0) | ns | time whose bounds equal its point
+    measured_gpu_ns | DECIMAL(38,0) | ns | observed time whose bounds equal its point
 checks:
     time_not_negative | blocking | gpu_ns >= 0
 */
@@ -48,8 +48,13 @@ grouped as (
         cast(sum(list_usd) as decimal(38, 12)) as list_usd,
         min(evidence_grade) as evidence_grade,
         cast(
-            sum(case when low_gpu_ns = gpu_ns and high_gpu_ns = gpu_ns then gpu_ns else 0 end)
-            as decimal(38, 0)
+            sum(
+                case
+                    when bucket in ('billed_not_seen', 'not_observed') then 0
+                    when low_gpu_ns = gpu_ns and high_gpu_ns = gpu_ns then gpu_ns
+                    else 0
+                end
+            ) as decimal(38, 0)
         ) as measured_gpu_ns
     from gpu_hour_state
     group by

@@ -11,7 +11,7 @@ columns:
     billed_usd | DECIMAL(38,12) | USD | billed cost
     effective_usd | DECIMAL(38,12) | USD | effective cost
     evidence_grade | VARCHAR | - | the worst grade of its rows
-    measured_gpu_ns | DECIMAL(38,0) | ns | time whose bounds equal its point
+    measured_gpu_ns | DECIMAL(38,0) | ns | observed time whose bounds equal its point
 checks:
     time_not_negative | blocking | gpu_ns >= 0
 */

@@ -264,8 +264,42 @@ def test_a_file_that_is_no_such_csv(read: Read, data: bytes) -> None:
 
 
 def test_the_gpu_must_be_named(read: Read) -> None:
-    with pytest.raises(ConfigError, match="needs the option gpu_uuid"):
+    with pytest.raises(ConfigError, match="needs the GPU that a file speaks for"):
         read([HEAD], gpu_uuid=None)
+
+
+def test_node_and_gpu_of_a_path(tmp_path: Path) -> None:
+    """One source reads the counters of every node and GPU."""
+    uuids = [f"GPU-5c0a1de3-0a4d-4d9e-8f3e-2f1d3c4b5a6{gpu}" for gpu in range(2)]
+    seen = []
+    for node, uuid in zip(("n1", "n2"), uuids, strict=True):
+        path = tmp_path / f"{uuid}-2026-11.csv"
+        path.write_text("".join(f"{x}\n" for x in (HEAD, good(0), good(1))))
+        file = SourceFile(
+            str(path), f"counters/{node}/{path.name}", "gpus", "h200", None,
+            {"pattern": "{node}/{gpu_uuid}*.csv"},
+        )  # fmt: skip
+        rows = {batch.table: batch.rows.to_pylist() for batch in nvml_csv.read(file)}
+        seen.append((rows["gpu_sample"][0]["gpu_uuid"], rows["source_coverage"][0]["node"]))
+    assert seen == [(uuids[0], "n1"), (uuids[1], "n2")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pattern": "{node}.csv"}, "needs the GPU"),
+        ({"pattern": ["{gpu_uuid}.csv", "{node}.csv"]}, "needs the GPU"),
+        ({"pattern": []}, "needs the GPU"),
+        ({"pattern": "{gpu_uuid}.csv", "gpu_uuid": "GPU-1"}, "gpu_uuid is an option and a mark"),
+        ({"pattern": "{rank}.csv"}, r"expected \{node\}, \{gpu_uuid\}, \{slice_id\}"),
+        ({"pattern": "{gpu_uuid}.csv"}, r"does not fit the file nvml\.csv"),
+        ({"gpu_uuid": ""}, "gpu_uuid is ''"),
+        ({"gpu_uuid": "GPU-1", "nodes": "n1"}, r"'nodes' \(did you mean 'node'\?\); .* covers"),
+    ],
+)
+def test_options_that_name_no_gpu(read: Read, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read([HEAD], **{"gpu_uuid": None, **options})
     with pytest.raises(ConfigError, match="slice_id is 3"):
         read([HEAD], slice_id=3)
 
