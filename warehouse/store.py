@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -28,13 +28,11 @@ from warehouse.contracts import LANDING, Batch, Contract
 from warehouse.errors import StoreError
 from warehouse.manifest import AREAS, FileEntry, Scalar, State, Unit, damaged, decode, encode
 from warehouse.memory import use_steady_pool
+from warehouse.migrations import MIGRATIONS, Migrations
 from warehouse.objects import MANIFEST, Fault, LocalObjects, Objects, no_fault
 from warehouse.spool import Part, Spool
 
-__all__ = ["FileEntry", "Migrations", "Store", "Transaction", "Unit"]
-
-#: (table, version it migrates from) -> rows of that version to rows of the next one.
-Migrations = Mapping[tuple[str, int], Callable[[pa.Table], pa.Table]]
+__all__ = ["FileEntry", "Store", "Transaction", "Unit"]
 
 #: Digits of hashes in file names: of the unit's key, and of the file's bytes.
 UNIT_DIGITS, CONTENT_DIGITS = 12, 16
@@ -57,13 +55,13 @@ class Store:
         *,
         fault: Fault = no_fault,
         contracts: Mapping[str, Contract] = LANDING,
-        migrations: Migrations | None = None,
+        migrations: Migrations = MIGRATIONS,
         objects: Objects | None = None,
     ) -> None:
         self.objects: Objects = objects or LocalObjects(Path(root), fault=fault)
         self.root = self.objects.uri("").rstrip("/")
         self.contracts = contracts
-        self.migrations: Migrations = migrations or {}
+        self.migrations = migrations
         self._seen: tuple[bytes, State] | None = None
 
     def files(self, table: str, *, area: str | None = None) -> list[FileEntry]:

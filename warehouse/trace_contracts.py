@@ -12,6 +12,8 @@ _EVENT = required("event_no", LONG, "", "number of the event in the file, from 1
 _START = required("start_ns", LONG, "ns", "start, epoch")
 _END = required("end_ns", LONG, "ns", "end, epoch, exclusive")
 _PID = required("pid", LONG, "", "process that the row belongs to")
+# Unsigned, of 64 bits: as a BIGINT half of them would not fit.
+_COMMS = optional("comms_id", TEXT, "", "number of the communicator, where given")
 _TID = required("tid", LONG, "", "thread of the process")
 
 TRACE_HEADER = Contract(
@@ -68,7 +70,7 @@ TRACE_HEADER = Contract(
 
 TRACE_KERNEL = Contract(
     "trace_kernel",
-    1,
+    2,
     "one row per activity of a GPU in a trace: kernel, copy or fill",
     ("source_file", "event_no"),
     ("source_file", "event_no"),
@@ -98,6 +100,7 @@ TRACE_KERNEL = Contract(
         optional("in_elements", LONG, "elements", "elements that go in"),
         optional("out_elements", LONG, "elements", "elements that come out"),
         optional("dtype", TEXT, "", "number format of the collective"),
+        _COMMS,
     ),
     time="start_ns",
 )
@@ -124,7 +127,7 @@ TRACE_LAUNCH = Contract(
 
 TRACE_OP = Contract(
     "trace_op",
-    1,
+    2,
     "one row per framework op on the CPU",
     ("source_file", "event_no"),
     ("source_file", "event_no"),
@@ -144,6 +147,7 @@ TRACE_OP = Contract(
         optional("flops", LONG, "FLOP", "FLOPs by shapes; 0 where it does none, null: not known"),
         optional("bytes", LONG, "B", "least bytes that it must move, by shapes; null: not known"),
         optional("math_dtype", TEXT, "", "number format that its FLOPs are done in"),
+        _COMMS,
     ),
     time="start_ns",
 )

@@ -64,6 +64,7 @@ class Args(msgspec.Struct, gc=False):
     group_ranks: str | None = field(name="Process Group Ranks", default=None)
     group_size: Whole = field(name="Group size", default=None)
     seq: Whole = field(name="Seq", default=None)
+    comms_id: Whole = field(name="Comms Id", default=None)
     in_elements: Whole = field(name="In msg nelems", default=None)
     out_elements: Whole = field(name="Out msg nelems", default=None)
     dtype: str | None = None

@@ -292,6 +292,7 @@ class Tables:
             "sequence_number": _longs([a.sequence_number for a in args]),
             "fwd_thread_id": _longs([a.fwd_thread_id for a in args]),
             **shapes,
+            **_comms(args),
         })  # fmt: skip
 
     def _add_annotations(self, timed: Timed, pids: pa.Array, tids: pa.Array) -> None:
@@ -380,7 +381,7 @@ def _product(sides: object, args: Args) -> int | None:
 
 def _collective(args: list[Args]) -> dict[str, Values]:
     if not any(a.collective is not None or a.group_name is not None for a in args):
-        return {}
+        return _comms(args)
     return {
         "collective": [
             None if a.collective is None else collective_name(a.collective) for a in args
@@ -392,7 +393,14 @@ def _collective(args: list[Args]) -> dict[str, Values]:
         "in_elements": _longs([a.in_elements for a in args]),
         "out_elements": _longs([a.out_elements for a in args]),
         "dtype": [a.dtype for a in args],
+        **_comms(args),
     }
+
+
+def _comms(args: list[Args]) -> dict[str, Values]:
+    if all(a.comms_id is None for a in args):
+        return {}
+    return {"comms_id": [None if a.comms_id is None else str(a.comms_id) for a in args]}
 
 
 class _Shape(NamedTuple):

@@ -658,6 +658,37 @@ def test_migrating_rewrites_old_files_once(tmp_path: Path) -> None:
     assert store.units("landing")["u"].fingerprint == "f"
 
 
+#: Older versions of landing tables: the columns that later ones added.
+OLDER = {("trace_kernel", 1): ["comms_id"], ("trace_op", 1): ["comms_id"]}
+
+
+@pytest.mark.parametrize(("table", "version"), OLDER)
+def test_an_older_landing_table_has_a_way_to_this_version(
+    tmp_path: Path, table: str, version: int
+) -> None:
+    """Its rows stand, with nulls for what was not read then."""
+    assert {(t.name, v) for t in LANDING.values() for v in range(1, t.version)} == set(OLDER)
+    now, added = LANDING[table], OLDER[table, version]
+    columns = tuple(c for c in now.columns if c.name not in added)
+    old = Contract(table, version, now.grain, now.key, now.order, columns, now.time)
+    values = {"string": "x", "int64": 5, "bool": False}
+    row = {c.name: [None if c.nullable else values[str(c.type)]] for c in columns}
+    batch = pa.record_batch(row, schema=old.schema)
+    store = Store(tmp_path)
+    with store.transaction() as transaction:
+        transaction.replace(
+            "landing", "u", [Batch(table, batch)], fingerprint="f", meta={}, contracts={table: old},
+        )  # fmt: skip
+        transaction.commit()
+    with store.transaction() as transaction:
+        assert transaction.migrate("landing", LANDING) == 1
+        transaction.commit()
+    (entry,) = store.files(table)
+    assert entry.version == now.version
+    (after,) = store.open(entry).to_pylist()
+    assert after == {**{name: value[0] for name, value in row.items()}, **dict.fromkeys(added)}
+
+
 def test_a_file_without_a_way_to_the_code_is_refused(tmp_path: Path) -> None:
     one, _, three = _versions()
     entry = _toy(Store(tmp_path), one)

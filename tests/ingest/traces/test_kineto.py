@@ -43,6 +43,16 @@ def test_each_event_becomes_its_row(tmp_path: Path) -> None:
     assert not tables["reject"]
 
 
+@pytest.mark.parametrize("number", [7, 2**63, 10159970886766084423, 2**64 - 1, "0xabc"])
+def test_the_number_of_a_communicator_is_text(tmp_path: Path, number: object) -> None:
+    """Half of the numbers of 64 bits do not fit a BIGINT."""
+    given = [event | {"args": event["args"] | {"Comms Id": number}} for event in (OP, KERNEL)]
+    tables = read(tmp_path, trace(*given, OP, KERNEL))
+    for table in ("trace_op", "trace_kernel"):
+        assert [row["comms_id"] for row in tables[table]] == [str(number), None]
+    assert not tables["reject"]
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "number"),
     [

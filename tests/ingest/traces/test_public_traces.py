@@ -285,3 +285,8 @@ def test_ranks_of_one_job_keep_their_rank(traces: Path) -> None:
 def test_a_rank_that_is_nowhere_is_null(traces: Path) -> None:
     row = header(tables_of(traces / NO_RANK))
     assert (row["meta_rank"], row["path_rank"], row["backend"]) == (None, None, "nccl")
+
+
+def test_a_number_of_64_bits_without_sign_is_kept_whole(traces: Path) -> None:
+    (row,) = tables_of(traces / LARGE_INTEGER)["trace_op"]
+    assert row["comms_id"] == "10159970886766084423"
