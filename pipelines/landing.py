@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest import policy
 from ingest.registry import KINDS
@@ -19,11 +22,33 @@ from pipelines.config import Config
 from pipelines.observer import Progress
 from pipelines.sources import Source
 from warehouse.contracts import LANDING, Batch, SourceFile
-from warehouse.errors import SourceError
+from warehouse.errors import SourceError, StoreError
+from warehouse.manifest import FileEntry, Scalar
+from warehouse.memory import use_steady_pool
+from warehouse.objects import Objects
 from warehouse.store import Store, Transaction, Unit
+from warehouse.unit_files import write_unit
+from warehouse.workers import workers
 
 #: A commit comes after so many bytes of source files, so that a killed run resumes near its end.
 COMMIT_BYTES = 256 * 1024**2
+
+
+#: From so many bytes of source files on, they are read by several processes.
+MUCH_BYTES = 16 * 1024**2
+#: Files that are handed out before the first of them is done.
+UNDER_WAY = 64
+
+
+class New(NamedTuple):
+    """A file that is new or changed, and what the store will remember of it."""
+
+    key: str
+    file: SourceFile
+    kind: str
+    size: int
+    fingerprint: str
+    meta: dict[str, Scalar]
 
 
 @dataclass
@@ -60,7 +85,7 @@ def land(
     if not forget:
         _refuse_to_forget(config, done.empty, before)
     wanted: set[str] = set()
-    pending = 0
+    new: list[New] = []
     for key, file, source in files:
         wanted.add(key)
         setup = _setup(file, source)
@@ -74,22 +99,11 @@ def land(
         if old is not None and old.fingerprint == fingerprint:
             done.unchanged += 1
             continue
-        progress(f"read {file.name}")
-        counts = transaction.replace(
-            "landing", key, KINDS[source.kind].read(file), fingerprint=fingerprint,
-            meta={
-                "setup": setup, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns,
-                "sha256": digest, "kind": source.kind, "source": source.name, "file": file.name,
-            },
-            contracts=LANDING,
-        )  # fmt: skip
-        done.read.append(file.name)
-        for table, count in counts.items():
-            done.rows[table] = done.rows.get(table, 0) + count
-        pending += stat.st_size
-        if pending >= COMMIT_BYTES:
-            transaction.commit()
-            pending = 0
+        new.append(New(key, file, source.kind, stat.st_size, fingerprint, {
+            "setup": setup, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns,
+            "sha256": digest, "kind": source.kind, "source": source.name, "file": file.name,
+        }))  # fmt: skip
+    _read_all(config, store, transaction, new, done, progress)
     wanted |= _land_policies(config, transaction, before, done)
     for key in sorted(before.keys() - wanted):
         transaction.remove("landing", key)
@@ -105,6 +119,62 @@ def _files(config: Config, done: Landed) -> Iterator[tuple[str, SourceFile, Sour
             done.empty.append(source)
         for file in files:
             yield f"{source.kind}/{source.name}/{file.name}", file, source
+
+
+def _read_all(
+    config: Config, store: Store, transaction: Transaction, new: list[New], done: Landed,
+    progress: Progress,
+) -> None:  # fmt: skip
+    """Read files, several at a time where they are large; commits as it goes, in their order."""
+    whole = sum(file.size for file in new)
+    is_much = store.objects.is_shared and whole >= MUCH_BYTES
+    with workers(
+        len(new), is_much=is_much, most=config.threads, prepare=use_steady_pool
+    ) as pool:  # fmt: skip
+        try:
+            pending = 0
+            for one, entries in _results(pool, store.objects, new, progress):
+                counts = transaction.adopt(
+                    "landing", one.key, entries, fingerprint=one.fingerprint, meta=one.meta
+                )
+                done.read.append(one.file.name)
+                for table, count in counts.items():
+                    done.rows[table] = done.rows.get(table, 0) + count
+                pending += one.size
+                if pending >= COMMIT_BYTES:
+                    transaction.commit()
+                    pending = 0
+        except BrokenExecutor as error:
+            raise StoreError(
+                f"{store.root}: a process that read source files was killed, most likely for want "
+                "of memory; expected some 300 MB for each. What was read before stands. Set "
+                "`threads` under [warehouse] to fewer, then run again."
+            ) from error
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _results(
+    pool: Executor, objects: Objects, new: list[New], progress: Progress
+) -> Iterator[tuple[New, list[FileEntry]]]:
+    """What was written of each file, in order; a few files are under way at a time."""
+    waiting: deque[tuple[New, Future[list[FileEntry]]]] = deque()
+    for one in new:
+        progress(f"read {one.file.name}")
+        waiting.append((one, pool.submit(read_file, objects, one)))
+        # What is done at once is handed on at once: it may be committed before the next is read.
+        while waiting and (waiting[0][1].done() or len(waiting) > UNDER_WAY):
+            first, result = waiting.popleft()
+            yield first, result.result()
+    for first, result in waiting:
+        yield first, result.result()
+
+
+def read_file(objects: Objects, new: New) -> list[FileEntry]:
+    """Read one source file and put its rows into the store's place, for a transaction to adopt."""
+    batches = KINDS[new.kind].read(new.file)
+    return write_unit(objects, "landing", new.key, batches, LANDING)
 
 
 def _refuse_to_forget(config: Config, empty: list[Source], before: dict[str, Unit]) -> None:

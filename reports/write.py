@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from datetime import date
 
 from reports import exports, html, pages
+from reports.charts import adopt, compiled
 from reports.data import Data
 from reports.folder import Target
 from reports.listing import Reader
@@ -15,9 +16,11 @@ from reports.page import Page
 from reports.specs import SPECS
 from reports.summary import summary
 from reports.warned import Warned
-from reports.workers import workers
 from warehouse.errors import ConfigError
+from warehouse.workers import workers
 
+#: From so many pages on, starting processes costs less than it saves.
+MANY_PAGES = 12
 _PIP = "pip install '.[report]'"
 
 
@@ -38,7 +41,9 @@ def write_report(
     if team is not None:
         require_team(data, team)
     teams = [] if team is not None else data.money.teams
-    with workers(0 if plain else len(teams)) as pool:
+    is_much = not plain and len(teams) >= MANY_PAGES
+    charts = compiled() if is_much else {}
+    with workers(len(teams), is_much=is_much, prepare=adopt, given=(charts,)) as pool:
         # Files and pages are made while the next page is put together, the files first: they need
         # no more than their table, and pages come one by one.
         tables = {name: data.everything(name, team) for name in data.files(team)}

@@ -15,6 +15,7 @@ Every message says what was found, where, what was expected and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -32,6 +33,14 @@ class SourceError(PlumblineError):
     def __init__(self, path: Path | str, found: str, *, expected: str, todo: str) -> None:
         self.path, self.found, self.expected, self.todo = str(path), found, expected, todo
         super().__init__(f"{path}: {found}; expected {expected}. {todo}")
+
+    def __reduce__(self) -> tuple[Callable[..., SourceError], tuple[str, ...]]:
+        """As pickle needs it: an error of another process is raised in this one."""
+        return _source_error, (self.path, self.found, self.expected, self.todo)
+
+
+def _source_error(path: str, found: str, expected: str, todo: str) -> SourceError:
+    return SourceError(path, found, expected=expected, todo=todo)
 
 
 class ModelError(PlumblineError):

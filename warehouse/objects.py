@@ -111,6 +111,11 @@ class Objects(Protocol):
         """Bytes of each file whose name starts with the folder `prefix`, by name."""
         ...
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may put files beside this one, with a copy of this object."""
+        ...
+
     def replace_manifest(self, data: bytes) -> None:
         """Replace the manifest: the commit point."""
         ...
@@ -151,8 +156,8 @@ class LocalObjects:
         return path
 
     def scratch(self, name: str) -> Path:
-        """A path in `.staging/`; `name` may have folders."""
-        path = self.root / STAGING / name
+        """A path in `.staging/`, in a folder of this process; `name` may have folders."""
+        path = self.root / STAGING / str(os.getpid()) / name
         with _explained(self.root, "stage a file"):
             path.parent.mkdir(parents=True, exist_ok=True)
         return path
@@ -186,6 +191,11 @@ class LocalObjects:
         """Unlink. Not flushed: a file that comes back after a crash is collected again."""
         with _explained(self.root, f"delete {name}"):
             (self.root / name).unlink(missing_ok=True)
+
+    @property
+    def is_shared(self) -> bool:
+        """All but one whose faults are injected: they count passes in one process."""
+        return self._fault is no_fault
 
     def list(self, prefix: str) -> dict[str, int]:
         """Walk the folder."""

@@ -13,12 +13,10 @@ See docs/decisions/0001-content-named-files-and-one-manifest.md.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,12 +28,10 @@ from warehouse.manifest import AREAS, FileEntry, Scalar, State, Unit, damaged, d
 from warehouse.memory import use_steady_pool
 from warehouse.migrations import MIGRATIONS, Migrations
 from warehouse.objects import MANIFEST, Fault, LocalObjects, Objects, no_fault
-from warehouse.spool import Part, Spool
+from warehouse.unit_files import CONTENT_DIGITS, UNIT_DIGITS, sha256_of, write_unit
 
 __all__ = ["FileEntry", "Store", "Transaction", "Unit"]
 
-#: Digits of hashes in file names: of the unit's key, and of the file's bytes.
-UNIT_DIGITS, CONTENT_DIGITS = 12, 16
 #: What the store itself wrote; only such files are ever collected.
 _OURS = re.compile(rf"-[0-9a-f]{{{UNIT_DIGITS}}}-[0-9a-f]{{{CONTENT_DIGITS}}}\.parquet$")
 
@@ -113,7 +109,7 @@ class Store:
         wrong = []
         for entry in self.state().files:
             with self.objects.get(entry.path) as handle:
-                if _sha256(handle) != entry.sha256:
+                if sha256_of(handle) != entry.sha256:
                     wrong.append(entry.path)
         return wrong
 
@@ -244,10 +240,25 @@ class Transaction:
         conform to their contract.
         """
         self._check(area)
-        unit = _checked(Unit(area, unit_key, fingerprint, dict(meta)))
+        _checked(Unit(area, unit_key, fingerprint, dict(meta)))
         entries = self._write(area, unit_key, tables, contracts)
-        self._units[area, unit_key] = unit
+        return self.adopt(area, unit_key, entries, fingerprint=fingerprint, meta=meta)
+
+    def adopt(
+        self,
+        area: str,
+        unit_key: str,
+        entries: list[FileEntry],
+        *,
+        fingerprint: str,
+        meta: Mapping[str, Scalar],
+    ) -> dict[str, int]:
+        """Take files that `write_unit` put here, in this process or another, as a unit's; rows per
+        table."""
+        self._check(area)
+        self._units[area, unit_key] = _checked(Unit(area, unit_key, fingerprint, dict(meta)))
         self._files[area, unit_key] = entries
+        self._there.update(entry.path for entry in entries)
         counts: dict[str, int] = {}
         for entry in entries:
             counts[entry.table] = counts.get(entry.table, 0) + entry.rows
@@ -308,40 +319,11 @@ class Transaction:
     def _write(
         self, area: str, key: str, tables: Iterable[Batch], contracts: Mapping[str, Contract]
     ) -> list[FileEntry]:
-        spool = Spool(self._store.objects.scratch)
-        try:
-            for batch in tables:
-                contract = contracts.get(batch.table)
-                if contract is None or contract.name != batch.table or not _is_name(batch.table):
-                    raise StoreError(
-                        f"unit {key!r}: rows of table {batch.table!r}; expected a table that has a "
-                        "contract, with a name of a-z, 0-9 and _. Mend what makes these rows."
-                    )
-                spool.add(batch.rows, contract)
-            return [self._file(area, key, part) for part in spool.drain()]
-        finally:
-            spool.close()
-
-    def _file(self, area: str, key: str, part: Part) -> FileEntry:
-        objects, contract, partition = self._store.objects, part.contract, part.partition
-        staged = objects.stage(lambda path: parquet.write(path, part.groups(), contract))
-        with staged.open("rb") as handle:
-            digest = _sha256(handle)
-        folder = [area, contract.name, *([slug(key)] if area == "mart" else [])]
-        name = f"{slug(key)}-{_digits(key)}-{digest[:CONTENT_DIGITS]}.parquet"
-        low, high = part.span_ns
-        entry = FileEntry(
-            path="/".join([*folder, *([partition] if partition else []), name]),
-            area=area, table=contract.name, unit=key, partition=partition, rows=part.row_count,
-            bytes=staged.stat().st_size, sha256=digest, min_ns=low, max_ns=high,
-            version=contract.version,
+        entries = write_unit(
+            self._store.objects, area, key, tables, contracts, there=self._there
         )  # fmt: skip
-        if entry.path in self._there:
-            staged.unlink()
-        else:
-            objects.put(entry.path, staged)
-            self._there.add(entry.path)
-        return entry
+        self._there.update(entry.path for entry in entries)
+        return entries
 
     def _check(self, area: str) -> None:
         self._check_open()
@@ -351,15 +333,6 @@ class Transaction:
     def _check_open(self) -> None:
         if not self._open:
             raise StoreError("the transaction has ended; expected changes inside its block only.")
-
-
-def slug(key: str) -> str:
-    """The part of a name that people read: harmless in paths, URIs and globs, 48 characters."""
-    return re.sub(r"[^A-Za-z0-9=_.+-]+", "_", key, flags=re.ASCII)[-48:].lstrip(".") or "_"
-
-
-def _is_name(table: str) -> bool:
-    return re.fullmatch(r"[a-z][a-z0-9_]*", table) is not None
 
 
 def _checked(unit: Unit) -> Unit:
@@ -376,14 +349,3 @@ def _checked(unit: Unit) -> Unit:
             "a fingerprint of valid Unicode, and meta of text, numbers, booleans and None."
         )
     return unit
-
-
-def _digits(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()[:UNIT_DIGITS]
-
-
-def _sha256(handle: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while block := handle.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()

@@ -37,7 +37,8 @@ from warehouse.contracts import (
 )
 from warehouse.errors import ConfigError, StoreError
 from warehouse.objects import LocalObjects, fault_from_env, no_fault
-from warehouse.store import FileEntry, Store, Unit, slug
+from warehouse.store import FileEntry, Store, Unit
+from warehouse.unit_files import slug
 
 MIDNIGHT = datetime(2026, 12, 1, tzinfo=UTC)
 
