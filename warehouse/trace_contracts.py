@@ -155,7 +155,8 @@ TRACE_OP = Contract(
 TRACE_ANNOTATION = Contract(
     "trace_annotation",
     1,
-    "one row per named stretch of a host thread: profiler step, user annotation or module",
+    "one row per named stretch of a host thread: profiler step, user annotation, module or, where "
+    "they are kept, Python frame",
     ("source_file", "event_no"),
     ("source_file", "event_no"),
     (
@@ -165,12 +166,54 @@ TRACE_ANNOTATION = Contract(
         _TID,
         _START,
         _END,
-        required("kind", TEXT, "", "step, user or module"),
+        required("kind", TEXT, "", "step, user, module or python"),
         required("name", TEXT, "", "ProfilerStep#5, load_batch; of a module Linear_3"),
         optional("step_no", LONG, "", "number of the profiler's step: never the job's own"),
         optional("module_path", TEXT, "", "classes from the outermost module in: GPT/Block/Linear"),
     ),
     time="start_ns",
+)
+
+TRACE_FLOW = Contract(
+    "trace_flow",
+    1,
+    "one row per end of a flow, which ties two places of a trace; only where they are kept",
+    ("source_file", "event_no"),
+    ("source_file", "event_no"),
+    (
+        FILE,
+        _EVENT,
+        required("pid", LONG, "", "process, or device as the process counts"),
+        required("tid", LONG, "", "thread of the process, or stream of the device"),
+        required("at_ns", LONG, "ns", "when, epoch"),
+        required("flow_id", LONG, "", "the same for the ends of a flow, within file and category"),
+        required("end", TEXT, "", "start, step or finish"),
+        required("category", TEXT, "", "ac2g (launch to work of the GPU), fwdbwd, ..."),
+        required("name", TEXT, "", "name as the profiler writes it"),
+    ),
+    time="at_ns",
+)
+
+TRACE_MEMORY = Contract(
+    "trace_memory",
+    1,
+    "one row per change of memory that the profiler saw; only where they are kept",
+    ("source_file", "event_no"),
+    ("source_file", "event_no"),
+    (
+        FILE,
+        _EVENT,
+        _PID,
+        _TID,
+        required("at_ns", LONG, "ns", "when, epoch"),
+        required("changed_bytes", LONG, "B", "bytes that were allocated; freed ones are negative"),
+        optional("allocated_bytes", LONG, "B", "bytes of the allocator in use after it"),
+        optional("reserved_bytes", LONG, "B", "bytes that the allocator holds after it"),
+        optional("device_type", LONG, "", "PyTorch's number of a kind: 0 CPU, 1 CUDA, 6 HIP"),
+        optional("device", LONG, "", "device as the process counts; -1 for the CPU"),
+        optional("address", TEXT, "", "address, unsigned"),
+    ),
+    time="at_ns",
 )
 
 COLLECTIVE = Contract(
@@ -205,5 +248,6 @@ COLLECTIVE = Contract(
 )
 
 TRACE_TABLES: tuple[Contract, ...] = (
-    TRACE_HEADER, TRACE_KERNEL, TRACE_LAUNCH, TRACE_OP, TRACE_ANNOTATION, COLLECTIVE,
+    TRACE_HEADER, TRACE_KERNEL, TRACE_LAUNCH, TRACE_OP, TRACE_ANNOTATION, TRACE_FLOW, TRACE_MEMORY,
+    COLLECTIVE,
 )  # fmt: skip

@@ -98,13 +98,40 @@ class ExactEvent(Event, gc=False):
     dur: Decimal = Decimal(ABSENT)  # type: ignore[assignment]
 
 
-class EventDecoder:
-    """Decodes events; it remembers that a file's times need decimals."""
+class WideArgs(Args, gc=False):
+    """What is read besides of changes of memory, where they are asked for."""
 
-    def __init__(self) -> None:
-        self._plain = msgspec.json.Decoder(list[Event])
-        self._exact = msgspec.json.Decoder(list[ExactEvent])
-        self._is_exact = False
+    address: Whole = field(name="Addr", default=None)
+    changed: Whole = field(name="Bytes", default=None)
+    allocated: Whole = field(name="Total Allocated", default=None)
+    reserved: Whole = field(name="Total Reserved", default=None)
+    device_type: Whole = field(name="Device Type", default=None)
+    device_id: Whole = field(name="Device Id", default=None)
+
+
+class WideEvent(Event, gc=False):
+    """An event with what flows and changes of memory have besides."""
+
+    id: Whole = None
+    args: WideArgs | None = None
+
+
+class ExactWideEvent(WideEvent, gc=False):
+    """The same with decimal times."""
+
+    ts: Decimal = Decimal(ABSENT)  # type: ignore[assignment]
+    dur: Decimal = Decimal(ABSENT)  # type: ignore[assignment]
+
+
+class EventDecoder:
+    """Decodes events; it remembers that a file's times need decimals. `wide` reads WideEvent."""
+
+    def __init__(self, *, wide: bool = False) -> None:
+        plain: Any = list[WideEvent] if wide else list[Event]
+        exact: Any = list[ExactWideEvent] if wide else list[ExactEvent]
+        self._plain: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(plain)
+        self._exact: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(exact)
+        self._is_exact, self._is_wide = False, wide
 
     def events(self, data: bytes) -> list[Event]:
         """Read a closed list strictly; a MsgspecError or RecursionError where it is none."""
@@ -119,17 +146,17 @@ class EventDecoder:
         # Text is a decimal too, and so is "NaN".
         if any(e.ts.is_nan() or e.dur.is_nan() for e in exact):
             raise msgspec.ValidationError("ts or dur is no number")
-        return exact  # type: ignore[return-value]
+        return exact
 
     def event(self, data: bytes) -> Event:
         """Read one event strictly, else with care; Unreadable says why it cannot be read."""
         try:
             return self.events(b"[%b]" % data)[0]
         except (msgspec.MsgspecError, RecursionError):
-            return careful(data)
+            return careful(data, wide=self._is_wide)
 
 
-def careful(data: bytes) -> Event:
+def careful(data: bytes, *, wide: bool = False) -> Event:
     """Read one event whatever the types of its fields; what cannot be read of them is None."""
     text = data.decode("utf-8", "replace")
     try:
@@ -145,18 +172,17 @@ def careful(data: bytes) -> Event:
         raise Unreadable("an object without ph; expected an event")
     args = value.get("args")
     ts, dur = _number(value.get("ts")), _number(value.get("dur"))
-    event = Event(
-        ph=cast("Phase", _text(value["ph"]) or ""),
-        cat=_text(value.get("cat")) or "", name=_text(value.get("name")) or "",
-        pid=_whole(value.get("pid")), tid=_whole(value.get("tid")),
-        ts=_plain(ts), dur=_plain(dur),
-        args=_args(args) if isinstance(args, dict) else None,
-    )  # fmt: skip
-    if ts < EXACT_US or ts == ts.to_integral_value():
-        return event
-    return ExactEvent(
-        event.ph, event.cat, event.name, event.pid, event.tid, ts, dur, event.args
-    )  # fmt: skip
+    is_exact = ts >= EXACT_US and ts != ts.to_integral_value()
+    fields: dict[str, Any] = {
+        "ph": cast("Phase", _text(value["ph"]) or ""),
+        "cat": _text(value.get("cat")) or "", "name": _text(value.get("name")) or "",
+        "pid": _whole(value.get("pid")), "tid": _whole(value.get("tid")),
+        "ts": ts if is_exact else _plain(ts), "dur": dur if is_exact else _plain(dur),
+        "args": _args(args, WideArgs if wide else Args) if isinstance(args, dict) else None,
+    }  # fmt: skip
+    if wide:
+        return (ExactWideEvent if is_exact else WideEvent)(**fields, id=_whole(value.get("id")))
+    return (ExactEvent if is_exact else Event)(**fields)
 
 
 def _loads(text: str) -> Any:
@@ -169,11 +195,12 @@ def _escaped(found: re.Match[str]) -> str:
     return found[0] if found[1] else r"\\"
 
 
-def _args(value: dict[str, Any]) -> Args:
-    read = {
-        name: _FIELDS[key](value[key]) for key, name in _NAMES.items() if value.get(key) is not None
-    }
-    return Args(**read)
+def _args(value: dict[str, Any], type_: type[Args]) -> Args:
+    names = {f.encode_name: f.name for f in msgspec.structs.fields(type_)}
+    return type_(**{
+        name: _reader(name)(value[key])
+        for key, name in names.items() if value.get(key) is not None
+    })  # fmt: skip
 
 
 def _text(value: object) -> str | None:
@@ -229,10 +256,6 @@ def _reader(name: str) -> Any:
     if name in ("dims", "types", "concrete"):
         return _raw
     return _count if name in ("size", "occupancy") else _whole
-
-
-_NAMES = {f.encode_name: f.name for f in msgspec.structs.fields(Args)}
-_FIELDS = {key: _reader(name) for key, name in _NAMES.items()}
 
 
 def long(value: object) -> int | None:

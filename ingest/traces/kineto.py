@@ -1,7 +1,8 @@
 """Traces of PyTorch's profiler (Kineto), .json or .json.gz -> the trace tables.
 
 Kernels, copies and fills, the host's calls into the GPU's runtime, framework ops, steps, user
-annotations and modules are kept; flows, other Python frames, overhead and instants are counted.
+annotations and modules are kept; overhead and instants are counted, and so are flows, changes of
+memory and other Python frames, which are most of the events, unless `keep` names them.
 All dialects since 2021 are read: an object or the bare list, times relative to a base (which may
 stand behind the events) or since the epoch, to the nanosecond in each.
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 
 from ingest.file_names import OF_PROCESS, Named, PathPattern, path_pattern
@@ -21,10 +23,11 @@ from ingest.options import check_options
 from ingest.rows import Rejects, Rows
 from ingest.traces.chunks import WINDOW_BYTES, EventList, Fault
 from ingest.traces.events import EventDecoder
+from ingest.traces.extras import KEEP, Extras
 from ingest.traces.identity import Metadata, file_name, find_base, metadata
 from ingest.traces.tables import Tables
 from warehouse.contracts import Batch, SourceFile
-from warehouse.errors import SourceError
+from warehouse.errors import ConfigError, SourceError
 
 KIND = "kineto"
 
@@ -53,7 +56,9 @@ The rank is in the trace where torch.distributed is in use.
 OPTIONS = {
     "pattern": "what only the file's path says: its end, with the marks {job_id}, {attempt}, "
     "{rank}, {host} and {pid} and with `*` for anything, or a list of such; a file that fits none "
-    "is read all the same: its job can be found by host and time"
+    "is read all the same: its job can be found by host and time",
+    "keep": "a list of what is left out else: flow (table trace_flow), memory (trace_memory), "
+    "python_function (trace_annotation, kind python); two to five times as many rows",
 }
 
 #: Four tables gather at a time, and names of kernels are long.
@@ -65,13 +70,22 @@ _EPOCH_US = 10**14
 _HEAD_KEYS = ("schemaVersion", "deviceProperties", "traceEvents", "distributedInfo")
 
 
+@dataclass(frozen=True)
+class Options:
+    """What a source of this kind was told: what paths say, and which events to keep besides."""
+
+    pattern: PathPattern
+    keep: frozenset[str]
+
+
 def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
     """Read one trace, in windows of so many bytes.
 
-    Raises ConfigError where `pattern` is malformed, SourceError where the file is damaged or is
+    Raises ConfigError where an option is malformed, SourceError where the file is damaged or is
     no trace.
     """
-    names = read_options(file).read(file.name, must_fit=False)
+    options = read_options(file)
+    names = options.pattern.read(file.name, must_fit=False)
     rejects = Rejects(file, KIND)
     events = EventList(file, size=window)
     if not events.open():
@@ -79,21 +93,26 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
         yield from rejects.flush()
         return
     base, is_relative = _base(file, events)
-    tables = Tables(file, base, rejects)
+    tables = Tables(file, base, rejects, keep_python="python_function" in options.keep)
+    extras = Extras(file, base, rejects, options.keep)
     may_be_trace = False
-    for piece in events.pieces(EventDecoder()):
+    wide = bool({"flow", "memory"} & options.keep)
+    for piece in events.pieces(EventDecoder(wide=wide)):
         may_be_trace |= not isinstance(piece, Fault) or not piece.is_json
         if isinstance(piece, Fault):
             tables.counts.events += 1
             rejects.put(f"event {piece.number}, byte {piece.offset}", piece.reason, piece.raw)
         else:
             tables.take(piece)
+            extras.take(piece)
         del piece
         yield from tables.flush(at_least=_BATCH_ROWS)
+        yield from extras.flush(at_least=_BATCH_ROWS)
         yield from rejects.flush(at_least=_BATCH_ROWS)
     if tables.counts.events and not may_be_trace:
         raise _no_trace(file, "its list holds no event")
     yield from tables.finish()
+    yield from extras.flush()
     if events.has_more:
         rejects.put(
             "end", "more events behind the end of the list: files were written into one, or it "
@@ -113,10 +132,15 @@ def read(file: SourceFile, *, window: int = WINDOW_BYTES) -> Iterator[Batch]:
     yield from rejects.flush()
 
 
-def read_options(file: SourceFile) -> PathPattern:
-    """The option `pattern`; ConfigError where an option cannot be."""
+def read_options(file: SourceFile) -> Options:
+    """The options of a source of this kind; ConfigError where one cannot be."""
     check_options(file, OPTIONS)
-    return path_pattern(file, OF_PROCESS)
+    keep = file.options.get("keep", [])
+    if not isinstance(keep, list) or not all(isinstance(k, str) and k in KEEP for k in keep):
+        raise ConfigError(
+            f"{file.source}: keep is {keep!r}; expected a list of {', '.join(map(repr, KEEP))}"
+        )
+    return Options(path_pattern(file, OF_PROCESS), frozenset(keep))
 
 
 def _no_list(file: SourceFile, head: bytes) -> str:

@@ -106,7 +106,10 @@ class Counts:
 class Tables:
     """The tables of one trace file, filled by `take` and `finish`; `flush` hands rows on."""
 
-    def __init__(self, file: SourceFile, base_ns: int, rejects: Rejects) -> None:
+    def __init__(
+        self, file: SourceFile, base_ns: int, rejects: Rejects, *, keep_python: bool = False
+    ) -> None:
+        self._keeps_python = keep_python
         self.counts = Counts()
         #: Processes that rows of the host belong to.
         self.pids: set[int] = set()
@@ -307,11 +310,22 @@ class Tables:
         })  # fmt: skip
 
     def _add_frames(self, group: _Group) -> None:
-        """Keep module frames; other Python frames only widen the file's time."""
+        """Keep module frames; other Python frames only widen the file's time, where nobody asked
+        for them."""
         prefix = modules.PREFIX
         are_modules = [event.name.startswith(prefix) for event in group.events]
         kept = [at for at, is_module in enumerate(are_modules) if is_module]
-        self._span(group.take([at for at, is_module in enumerate(are_modules) if not is_module]))
+        others = group.take([at for at, is_module in enumerate(are_modules) if not is_module])
+        if self._keeps_python:
+            timed, pids, tids = self._timed(others, _threads)
+            # Whose the trace is is told by rows that are there in any case.
+            self.annotations.add(len(timed.events), {
+                **_place(timed, pids, tids),
+                "kind": ["python"] * len(timed.events),
+                "name": [e.name for e in timed.events],
+            })  # fmt: skip
+        else:
+            self._span(others)
         if kept:
             timed, pids, tids = self._timed(group.take(kept), _threads)
             self._frames.add({
@@ -321,10 +335,14 @@ class Tables:
 
     def _host(self, timed: Timed, pids: pa.Array, tids: pa.Array) -> dict[str, Values]:
         self.pids.update(pids.unique().to_pylist())
-        return {
-            "event_no": timed.numbers, "pid": pids, "tid": tids,
-            "start_ns": timed.starts, "end_ns": timed.ends,
-        }  # fmt: skip
+        return _place(timed, pids, tids)
+
+
+def _place(timed: Timed, pids: pa.Array, tids: pa.Array) -> dict[str, Values]:
+    return {
+        "event_no": timed.numbers, "pid": pids, "tid": tids,
+        "start_ns": timed.starts, "end_ns": timed.ends,
+    }  # fmt: skip
 
 
 def _mask(flags: bytes) -> pa.Array:

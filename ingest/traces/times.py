@@ -63,24 +63,35 @@ class Clock:
         starts = pc.add(times.slice(0, count), self._base)
         return starts, pc.add(starts, times.slice(count))
 
+    def start(self, event: Event) -> int:
+        """When an event is whose `ts` has no fault, epoch ns."""
+        return self._base + max(ns(event.ts), 0)
+
     def span(self, event: Event) -> tuple[int, int]:
         """Start and end of an event that has no fault, epoch ns."""
-        start = self._base + max(ns(event.ts), 0)
+        start = self.start(event)
         return start, start + ns(event.dur)
 
     def fault(self, event: Event) -> str:
         """What is wrong with an event's time; '' where nothing is."""
-        for name, us in (("ts", event.ts), ("dur", event.dur)):
-            if us == -inf:
-                return f"no {name}; expected a number of microseconds"
-        if event.ts > _MAX_US:
-            return f"ts is {event.ts} us; expected a time before 2116"
-        if self._base and event.ts < _LEAST_US:
-            return f"ts is {event.ts}: the profiler lost the time; expected more than 0"
+        if fault := self.start_fault(event):
+            return fault
+        if event.dur == -inf:
+            return "no dur; expected a number of microseconds"
         if event.dur < 0:
             return f"dur is {event.dur} us; expected 0 or more"
         if event.dur > _WEEK_US:
             return f"dur is {event.dur} us: an event that was never ended; expected 7 days or less"
+        return ""
+
+    def start_fault(self, event: Event) -> str:
+        """What is wrong with an event's `ts`; '' where nothing is."""
+        if event.ts == -inf:
+            return "no ts; expected a number of microseconds"
+        if event.ts > _MAX_US:
+            return f"ts is {event.ts} us; expected a time before 2116"
+        if self._base and event.ts < _LEAST_US:
+            return f"ts is {event.ts}: the profiler lost the time; expected more than 0"
         return ""
 
     def _decimal_spans(self, events: Sequence[Event]) -> tuple[pa.Array, pa.Array] | None:
