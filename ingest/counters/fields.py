@@ -128,6 +128,17 @@ FIELDS: dict[int, Field] = {
     )
 }  # fmt: skip
 
+#: How DCGM and its exporter deliver a field that is no ratio; they say MiB where they mean it.
+_DCGM_UNITS = {
+    "gpu_util_ratio": PERCENT, "power_watts": WATT, "energy_mj": MILLIJOULE,
+    "fb_used_bytes": MIBIBYTE, "sm_clock_mhz": MEGAHERTZ, "temp_c": CELSIUS,
+}  # fmt: skip
+#: Names of the exporter's first series (1.x) of the fields that it had in today's units.
+_NAMES_1 = {
+    "dcgm_gpu_utilization": 203, "dcgm_power_usage": 155, "dcgm_total_energy_consumption": 156,
+    "dcgm_fb_used": 252, "dcgm_sm_clock": 100, "dcgm_gpu_temp": 150,
+}  # fmt: skip
+
 BY_COLUMN: dict[str, Field] = {field.column: field for field in FIELDS.values()}
 
 #: Aliases as exporters write them, such as DCGM_FI_PROF_SM_ACTIVE, in lower case -> DCGM id.
@@ -135,7 +146,14 @@ BY_NAME: dict[str, int] = {
     f"dcgm_fi_{name}".lower(): field.dcgm_id
     for field in FIELDS.values()
     for name in (field.name, field.name_4_6)
-}
+} | _NAMES_1
+
+
+def dcgm_unit(field: Field) -> Unit:
+    """The unit in which DCGM delivers a field."""
+    if field.kind == "rate":
+        return BYTES_S
+    return _DCGM_UNITS.get(field.column, RATIO)
 
 
 def limits(field: Field, unit: Unit) -> tuple[float, float]:

@@ -30,8 +30,8 @@ from ingest.counters.fields import (
     PERCENT,
     Field,
     Unit,
-    limits,
 )
+from ingest.counters.readings import readings
 from ingest.file_names import OF_GPU, Named, PathPattern, path_pattern
 from ingest.options import check_options, text_option
 from ingest.rows import BATCH_ROWS, Rejects, Rows, time_of_ns
@@ -385,35 +385,16 @@ def _samples(
         source = COLUMNS.get(name)
         if source is None:
             continue
-        field, delivered = source.field, table[name].chunk(0)
-        low, high = limits(field, source.unit)
-        if source.type == _WHOLE:
-            low, high = int(low), int(high)
-        # NaN is in no range; a null stays null in both.
-        is_valid = pc.and_(pc.greater_equal(delivered, low), pc.less_equal(delivered, high))
-        bits = pc.if_else(pc.fill_null(is_valid, True), 0, field.bit)
-        mask = pc.bit_wise_or(mask, bits.cast(_WHOLE))
-        reading = pc.if_else(is_valid, delivered, pa.scalar(None, source.type))
-        columns[field.column] = _converted(reading, source)
+        columns[source.field.column], bits = readings(
+            source.field, source.unit, table[name].chunk(0)
+        )
+        mask = pc.bit_wise_or(mask, bits)
     columns["invalid_mask"] = mask
     for column in GPU_SAMPLE.columns:
         if column.name not in columns:
             columns[column.name] = _repeat(constants.get(column.name), count, column.type)
     schema = GPU_SAMPLE.schema
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
-
-
-def _converted(reading: pa.Array, source: Source) -> pa.Array:
-    """A valid reading in gpu_sample's unit; one in the slack over its limit is the limit."""
-    type_ = GPU_SAMPLE.schema.field(source.field.column).type
-    value = reading
-    if source.unit.scale != 1:
-        value = pc.multiply(reading, source.unit.scale)
-    if source.unit.slack is not None:
-        value = pc.if_else(pc.greater(value, source.field.high), source.field.high, value)
-    if pa.types.is_integer(type_) and pa.types.is_floating(value.type):
-        value = pc.round(value, round_mode="half_to_even")
-    return value.cast(type_)
 
 
 def _repeat(value: str | int | None, count: int, type_: pa.DataType) -> pa.Array:
