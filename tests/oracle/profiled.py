@@ -18,7 +18,9 @@ NS = 10**9
 HOUR_NS = 3600 * NS
 #: The trace tables that hold events; the header is written when a file is done.
 EVENTS = ("trace_kernel", "trace_launch", "trace_op", "trace_annotation")
-TABLES = ("trace_header", *EVENTS, "collective")
+#: Kept on request only, and read by no model: empty here.
+KEPT_ON_REQUEST = ("trace_flow", "trace_memory")
+TABLES = ("trace_header", *EVENTS, "collective", *KEPT_ON_REQUEST)
 OPS = ("aten::mm", "aten::add", "aten::native_layer_norm", "custom::op")
 Span = tuple[int, int]
 
