@@ -71,6 +71,8 @@ KINDS: dict[str, Kind] = {
              "when nodes were down, drained or in maintenance"),
         Kind("nvml_csv", "ingest.counters.nvml_csv", 1, "E2",
              "what the GPUs did: without it held time outside logged steps is not_observed"),
+        Kind("prometheus", "ingest.counters.prometheus", 1, "E2",
+             "the same from dcgm-exporter's series in a Prometheus", instead_of="nvml_csv"),
         Kind("step_log", "ingest.steps.step_log", 1, "E1",
              "the jobs' own steps: startup, MFU and lost work need them"),
         Kind("checkpoint_log", "ingest.steps.checkpoint_log", 1, "E1",

@@ -146,6 +146,34 @@ def _without_mark(data: bytes, file: SourceFile) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
+def documents(file: SourceFile, *, most: int) -> Iterator[Line]:
+    """Yield a file's lines, however long up to `most` bytes: each is a document by itself.
+
+    A longer one, and compressed data that end early, have a fault and the first of their bytes.
+    Raises SourceError as `chunks` does.
+    """
+    parts: list[bytes] = []
+    size, number = 0, 1
+    for data in chunks(file, BLOCK_BYTES):
+        if data is None:
+            yield Line(number, b"".join(parts)[:1024], "the compressed data end early")
+            return
+        *ended, rest = data.split(b"\n")
+        for end in ended:
+            text = b"".join([*parts, end])
+            fault = f"the line is longer than {most} bytes" if size + len(end) > most else ""
+            yield Line(number, text[:1024] if fault else text.strip(), fault)
+            parts, size, number = [], 0, number + 1
+        size += len(rest)
+        # What is too long already is only counted.
+        if size <= most or not parts:
+            parts.append(rest)
+    if size:
+        fault = f"the line is longer than {most} bytes" if size > most else ""
+        text = b"".join(parts)
+        yield Line(number, text[:1024] if fault else text.strip(), fault)
+
+
 def lines(file: SourceFile) -> Iterator[Line]:
     """Yield a file's lines, without line endings. Raises what `blocks` raises."""
     for block in blocks(file):

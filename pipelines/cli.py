@@ -121,8 +121,8 @@ class Plumbline(click.Group):
 
 #: Commands by name: the module of pipelines.commands that has it.
 COMMANDS = {
-    "init": "init", "run": "run", "report": "report", "sql": "sql", "doctor": "doctor",
-    "explain": "explain", "serve": "serve", "prune": "prune",
+    "init": "init", "collect": "collect", "run": "run", "report": "report", "sql": "sql",
+    "doctor": "doctor", "explain": "explain", "serve": "serve", "prune": "prune",
 }  # fmt: skip
 
 
