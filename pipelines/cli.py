@@ -123,6 +123,7 @@ class Plumbline(click.Group):
 COMMANDS = {
     "init": "init", "collect": "collect", "run": "run", "report": "report", "sql": "sql",
     "doctor": "doctor", "explain": "explain", "serve": "serve", "prune": "prune",
+    "sample": "sample",
 }  # fmt: skip
 
 
