@@ -42,7 +42,8 @@ from warehouse.errors import ConfigError, SourceError
 KIND = "nvml_csv"
 
 EXPORT = """\
-One CSV for each GPU, a line each 0.1 to 30 s, written on the node with nvidia-ml-py:
+On each node, as a service: plumbline sample --out /var/spool/plumbline/counters
+Or one CSV for each GPU, a line each 0.1 to 30 s, written on the node with nvidia-ml-py:
   ts_ns              time.time_ns(), after the readings
   gpu_util_pct       nvmlDeviceGetUtilizationRates(handle).gpu
   power_mw           nvmlDeviceGetPowerUsage(handle)

@@ -53,7 +53,7 @@ class Gpu:
         if self._get(lambda: nvml.nvmlGpmQueryDeviceSupport(self._handle).isSupportedDevice):
             self._before = self._get(nvml.nvmlGpmSampleAlloc)
             self._after = self._get(nvml.nvmlGpmSampleAlloc)
-            self._has_before = self._taken(self._before)
+        self._has_before = self._before is not None and self._taken(self._before)
 
     def read(self) -> list[object]:
         """The cells of COLUMNS; empty where a call fails."""
