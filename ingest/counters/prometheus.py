@@ -9,6 +9,10 @@ start up to end, so that files that touch share no sample.
 Which GPU a series is about its UUID says. Labels of pods and jobs are claims: whose the GPU was the
 scheduler says. Values of MIG slices are rejects, one a series, since slices are not divided yet;
 what counts for the whole GPU is copied to each slice and read once.
+
+What cannot be true is no reading, whatever it says: values that a hung host engine repeats, which
+the energy counter betrays, and profiling counters that are stuck at 0 while GPU-Util says that
+kernels run. Each such run of samples is a reject, with its GPU and time.
 """
 
 from __future__ import annotations
@@ -93,6 +97,11 @@ def read(file: SourceFile) -> Iterator[Batch]:
             todo="Check the source's `files`.",
         )  # fmt: skip
     yield from wide.rows()
+    for gpu_uuid, doubt in wide.doubts():
+        start, end = (_instant(ms) for ms in (doubt.start_ms, doubt.end_ms))
+        rejects.put(
+            f"{gpu_uuid}, {start} to {end}", f"{doubt.reason}; these samples are no readings", ""
+        )
     yield from rejects.flush()
     yield from coverage.flush()
 
@@ -155,6 +164,10 @@ def _whose(wide: Wide, labels: dict[str, str]) -> tuple[int, int, str]:
             ),
         )
     return dcgm_id, wide.code(found.gpu_uuid), ""
+
+
+def _instant(ms: int) -> str:
+    return time_of_ns(ms * 1_000_000).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _cover(rows: Rows, file: SourceFile, span: _Span, line: int, *, is_cut: bool) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ingest.counters.doubt import Doubt, disbelieve
 from ingest.counters.fields import FIELDS, Field, dcgm_unit
 from ingest.counters.readings import readings
 from ingest.rows import BATCH_ROWS
@@ -32,6 +33,7 @@ class Wide:
     def __init__(self, file: SourceFile) -> None:
         self._file = file
         self._codes: dict[str, int] = {}
+        self._doubts: list[Doubt] = []
         self._parts: dict[int, list[tuple[pa.Array, pa.Array]]] = defaultdict(list)
 
     def code(self, gpu_uuid: str) -> int:
@@ -58,7 +60,14 @@ class Wide:
         for field, (own, values, differs) in delivered.items():
             columns[field.column], bits = _column(field, keys, own, values, differs)
             mask = pc.bit_wise_or(mask, bits)
-        yield from self._batches(keys, columns | {"invalid_mask": mask})
+        codes, ms = _code(keys), pc.bit_wise_and(keys, _TIME_MASK)
+        mask, self._doubts = disbelieve(codes, ms, columns, mask)
+        yield from self._batches(codes, ms, columns | {"invalid_mask": mask})
+
+    def doubts(self) -> Iterator[tuple[str, Doubt]]:
+        """What `rows` did not believe: the GPU and the run of samples, in order."""
+        names = list(self._codes)
+        yield from sorted((names[doubt.code], doubt) for doubt in self._doubts)
 
     def _ordered(self, keys: pa.Array) -> pa.Array:
         """Keys by the GPUs' names, then by time."""
@@ -70,19 +79,19 @@ class Wide:
         )
         return keys.take(pc.sort_indices(order))
 
-    def _batches(self, keys: pa.Array, columns: dict[str, pa.Array]) -> Iterator[Batch]:
-        codes = _code(keys)
-        ms = pc.bit_wise_and(keys, _TIME_MASK)
+    def _batches(
+        self, codes: pa.Array, ms: pa.Array, columns: dict[str, pa.Array]
+    ) -> Iterator[Batch]:
         columns["gpu_uuid"] = pa.array(list(self._codes), pa.string()).take(codes)
         columns["ts"] = pc.multiply(ms, 1000).cast(pa.timestamp("us", tz="UTC"))
         columns["period_us"] = _periods(codes, ms, len(self._codes)).take(codes)
-        columns["source_row"] = pa.array(range(1, len(keys) + 1), _WHOLE)
-        columns["source_file"] = pa.repeat(pa.scalar(self._file.name), len(keys))
+        columns["source_row"] = pa.array(range(1, len(ms) + 1), _WHOLE)
+        columns["source_file"] = pa.repeat(pa.scalar(self._file.name), len(ms))
         schema = GPU_SAMPLE.schema
         whole = pa.RecordBatch.from_arrays(
-            [columns.get(f.name, pa.nulls(len(keys), f.type)) for f in schema], schema=schema
+            [columns.get(f.name, pa.nulls(len(ms), f.type)) for f in schema], schema=schema
         )
-        for at in range(0, len(keys), BATCH_ROWS):
+        for at in range(0, len(ms), BATCH_ROWS):
             yield Batch(GPU_SAMPLE.name, whole.slice(at, BATCH_ROWS))
 
 
