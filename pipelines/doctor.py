@@ -183,10 +183,10 @@ def _state(state: SourceState) -> Text:
 
 def _more(kinds: Sequence[Kind]) -> RenderableType:
     """Kinds without a source, of which each would prove more."""
-    stand_ins = {kind.instead_of: kind.name for kind in KINDS.values()}
     lines = [
         (
-            f"{kind.name} or {stand_ins[kind.name]}" if kind.name in stand_ins else kind.name,
+            " or ".join(other.name for other in KINDS.values()
+                        if kind.name in (other.name, other.instead_of)),
             kind.grade, kind.gives,
         )
         for kind in kinds

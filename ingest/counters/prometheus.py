@@ -23,10 +23,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.counters.entity import entity
-from ingest.counters.fields import BY_NAME, FIELDS
 from ingest.counters.prometheus_api import OPTIONS, Server, server
 from ingest.counters.series import BadAnswer, Labelled, owners, samples
+from ingest.counters.whose import NOBODY, Whose
 from ingest.counters.wide import MAX_MS, Wide
 from ingest.options import check_options
 from ingest.rows import Rejects, Rows, time_of_ns
@@ -47,8 +46,6 @@ comments in its list of metrics (default-counters.csv): take the # away.
 
 #: A longer answer is not held in memory.
 MAX_ANSWER_BYTES = 256 << 20
-#: The code of no GPU.
-_NOBODY = -1
 
 
 class _Span(msgspec.Struct, forbid_unknown_fields=True):
@@ -67,7 +64,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
     """
     read_options(file)
     wide, rejects, coverage = Wide(file), Rejects(file, KIND), Rows("source_coverage", file)
-    seen: set[str] = set()
+    whose = Whose(wide)
     span: _Span | None = None
     known = False
     for number, text, fault in documents(file, most=MAX_ANSWER_BYTES):
@@ -88,7 +85,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
                 _cover(coverage, file, span, number, is_cut=True)
         else:
             known = True
-            _take(wide, found.series, found.ms, found.values, span, rejects, number, seen)
+            _take(wide, found.series, found.ms, found.values, span, rejects, number, whose)
         yield from rejects.flush(at_least=1000)
     if not known:
         raise SourceError(
@@ -97,11 +94,7 @@ def read(file: SourceFile) -> Iterator[Batch]:
             todo="Check the source's `files`.",
         )  # fmt: skip
     yield from wide.rows()
-    for gpu_uuid, doubt in wide.doubts():
-        start, end = (_instant(ms) for ms in (doubt.start_ms, doubt.end_ms))
-        rejects.put(
-            f"{gpu_uuid}, {start} to {end}", f"{doubt.reason}; these samples are no readings", ""
-        )
+    wide.tell(rejects)
     yield from rejects.flush()
     yield from coverage.flush()
 
@@ -124,50 +117,24 @@ def _span(text: bytes, number: int, file: SourceFile) -> _Span:
 
 def _take(
     wide: Wide, series: list[Labelled], ms: pa.Array, values: pa.Array, span: _Span | None,
-    rejects: Rejects, number: int, seen: set[str],
+    rejects: Rejects, number: int, whose: Whose,
 ) -> None:  # fmt: skip
     ids: list[int] = []
     codes: list[int] = []
     for one in series:
-        dcgm_id, code, fault = _whose(wide, one.labels)
-        if fault and fault not in seen:
-            seen.add(fault)
+        dcgm_id, code, fault = whose.find(one.labels)
+        if fault:
             rejects.put(f"line {number}", fault, msgspec.json.encode(one.labels))
         ids.append(dcgm_id)
         codes.append(code)
     owner, field = owners(series, codes), owners(series, ids)
-    is_good = pc.and_(pc.greater_equal(owner, 0), pc.less_equal(ms, MAX_MS))
+    is_good = pc.and_(pc.not_equal(owner, NOBODY), pc.less_equal(ms, MAX_MS))
     is_good = pc.and_(is_good, pc.greater(ms, -1 if span is None else span.start_ms))
     if span is not None:
         is_good = pc.and_(is_good, pc.less_equal(ms, span.end_ms))
-    for dcgm_id in sorted({i for i, code in zip(ids, codes, strict=True) if code >= 0}):
+    for dcgm_id in sorted({i for i, code in zip(ids, codes, strict=True) if code != NOBODY}):
         own = pc.and_(is_good, pc.equal(field, dcgm_id))
         wide.add(dcgm_id, owner.filter(own), pc.filter(ms, own), pc.filter(values, own))
-
-
-def _whose(wide: Wide, labels: dict[str, str]) -> tuple[int, int, str]:
-    """The field and GPU of a series, and what is wrong with it ('' where nothing is)."""
-    name = labels.get("__name__", "")
-    dcgm_id = BY_NAME.get(name.lower())
-    if dcgm_id is None:
-        return 0, _NOBODY, f"the field {name!r} is not known; nothing of it is landed"
-    found = entity(labels)
-    if isinstance(found, str):
-        return dcgm_id, _NOBODY, f"{name}: {found}"
-    if found.slice_id is not None and FIELDS[dcgm_id].entity != "GPU":
-        return (
-            dcgm_id,
-            _NOBODY,
-            (
-                f"{name} of {found.gpu_uuid} is of the MIG slice {found.slice_id}; slices are not "
-                "divided yet"
-            ),
-        )
-    return dcgm_id, wide.code(found.gpu_uuid), ""
-
-
-def _instant(ms: int) -> str:
-    return time_of_ns(ms * 1_000_000).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _cover(rows: Rows, file: SourceFile, span: _Span, line: int, *, is_cut: bool) -> None:

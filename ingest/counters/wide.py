@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ingest.counters.doubt import Doubt, disbelieve
 from ingest.counters.fields import FIELDS, Field, dcgm_unit
 from ingest.counters.readings import readings
-from ingest.rows import BATCH_ROWS
+from ingest.rows import BATCH_ROWS, Rejects, time_of_ns
 from warehouse.contracts import GPU_SAMPLE, Batch, SourceFile
 
 _WHOLE = pa.int64()
@@ -64,10 +64,13 @@ class Wide:
         mask, self._doubts = disbelieve(codes, ms, columns, mask)
         yield from self._batches(codes, ms, columns | {"invalid_mask": mask})
 
-    def doubts(self) -> Iterator[tuple[str, Doubt]]:
-        """What `rows` did not believe: the GPU and the run of samples, in order."""
+    def tell(self, rejects: Rejects) -> None:
+        """Make a reject of each run of samples that `rows` did not believe."""
         names = list(self._codes)
-        yield from sorted((names[doubt.code], doubt) for doubt in self._doubts)
+        for gpu_uuid, doubt in sorted((names[doubt.code], doubt) for doubt in self._doubts):
+            start, end = (_instant(ms) for ms in (doubt.start_ms, doubt.end_ms))
+            reason = f"{doubt.reason}; these samples are no readings"
+            rejects.put(f"{gpu_uuid}, {start} to {end}", reason, "")
 
     def _ordered(self, keys: pa.Array) -> pa.Array:
         """Keys by the GPUs' names, then by time."""
@@ -93,6 +96,10 @@ class Wide:
         )
         for at in range(0, len(ms), BATCH_ROWS):
             yield Batch(GPU_SAMPLE.name, whole.slice(at, BATCH_ROWS))
+
+
+def _instant(ms: int) -> str:
+    return time_of_ns(ms * 1_000_000).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _code(keys: pa.Array) -> pa.Array:
