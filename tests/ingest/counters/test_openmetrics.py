@@ -23,7 +23,7 @@ from warehouse.errors import ConfigError, SourceError
 EXPORTER = f'''\
 # HELP DCGM_FI_PROF_GR_ENGINE_ACTIVE Ratio of time the graphics engine is active.
 # TYPE DCGM_FI_PROF_GR_ENGINE_ACTIVE gauge
-{ENGINE}{{gpu="0",UUID="{A}",pci_bus_id="00000000:1A:00.0",device="nvidia0",modelName="NVIDIA H200",\
+{ENGINE}{{gpu="0",UUID="{A}",pci_bus_id="00000000:1A:00.0",device="nvidia0",\
 Hostname="n1",container="",namespace="",pod=""}} 0.500000
 {ENGINE}{{gpu="1",UUID="{B}",modelName="a \\"b\\" }} c\\\\",hostname="n1"}} 0.250000
 # TYPE DCGM_FI_DEV_GPU_UTIL counter
