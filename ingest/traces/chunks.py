@@ -150,7 +150,7 @@ class EventList:
     def open(self) -> bool:
         """Find the list; False where there is none: then `head` is the text, as far as kept.
 
-        Raises SourceError where the file cannot be read.
+        Raises SourceError where the file cannot be read, or has too much text before a list.
         """
         text = self._text
         text.fill(_OVERLAP)
@@ -168,9 +168,11 @@ class EventList:
             text.drop(done)
             if text.is_end:
                 return False
+            self._give_up_if_lost(done, text.offset - done)
             text.fill(_OVERLAP + self._size)
         self._keep_head(text.data[: found.end()])
         text.drop(found.end())
+        self._lost = 0
         return True
 
     def peek(self, size: int) -> bytes:

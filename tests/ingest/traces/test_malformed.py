@@ -354,6 +354,11 @@ def test_a_text_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(chunks, "MAX_LOST_BYTES", 4000)
     with pytest.raises(SourceError, match=r"has no event in [\d,]+ bytes before byte [\d,]+"):
         read(tmp_path, around(f'{{"name": "{"x" * 9000}"'), window=200)
+    # Nor is a text in which no list begins, whatever it is; metadata before one may be long.
+    for noise in ("\0" * 9000, " x" * 4500, '{"a": "' + "y" * 9000):
+        with pytest.raises(SourceError, match="has no event in"):
+            read(tmp_path, noise.encode(), "noise.json")
+    assert read(tmp_path, trace(KERNEL, note="z" * 3000))["trace_kernel"]
     # As much in all, with events between, is not.
     good = json.dumps(KERNEL)
     parts = [f"{'x' * 900},\n{good}" for _ in range(9)]
