@@ -76,6 +76,8 @@ KINDS: dict[str, Kind] = {
         Kind("openmetrics", "ingest.counters.openmetrics", 1, "E2",
              "the same from exporters' text, and from a Prometheus' own files",
              instead_of="nvml_csv"),
+        Kind("nvidia_smi", "ingest.counters.nvidia_smi", 1, "E2",
+             "GPU-Util, power and memory alone, of nvidia-smi's tables", instead_of="nvml_csv"),
         Kind("step_log", "ingest.steps.step_log", 1, "E1",
              "the jobs' own steps: startup, MFU and lost work need them"),
         Kind("checkpoint_log", "ingest.steps.checkpoint_log", 1, "E1",

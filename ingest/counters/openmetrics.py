@@ -9,16 +9,13 @@ come anywhere. Fields, GPUs, copies and doubtful values are as of kind prometheu
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
 
-import pyarrow as pa
-
+from ingest.counters.samples import Samples
 from ingest.counters.whose import NOBODY, Whose
 from ingest.counters.wide import MAX_MS, Wide
 from ingest.options import check_options
-from ingest.rows import Rejects, Rows, time_of_ns
+from ingest.rows import Rejects
 from ingest.text import lines
 from warehouse.contracts import Batch, SourceFile
 from warehouse.errors import SourceError
@@ -42,8 +39,6 @@ _MS_FROM = 1e11
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|\Z)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
-#: Samples that gather before they become columns.
-_MANY = 262_144
 
 
 class _Bad(Exception):
@@ -58,10 +53,9 @@ def read(file: SourceFile) -> Iterator[Batch]:
     """
     read_options(file)
     wide, rejects = Wide(file), Rejects(file, KIND)
-    whose, waiting = Whose(wide), _Waiting(wide)
+    whose, gathered = Whose(wide), Samples(wide)
     known: dict[bytes, tuple[int, int]] = {}
     scraped: int | None = None
-    first = last = None
     count = 0
     is_untimed = False
     for line in lines(file):
@@ -97,54 +91,24 @@ def read(file: SourceFile) -> Iterator[Batch]:
                 )  # fmt: skip
             is_untimed = True
             continue
-        first = ms if first is None else min(first, ms)
-        last = ms if last is None else max(last, ms)
-        waiting.put(dcgm_id, code, ms, value)
+        gathered.see(ms)
+        gathered.put(dcgm_id, code, ms, value)
         yield from rejects.flush(at_least=1000)
     if not count and not rejects.count:
         raise SourceError(
             file.name, "has no sample", expected='lines such as NAME{UUID="GPU-..."} VALUE TIME',
             todo="Check the source's `files`.",
         )  # fmt: skip
-    waiting.empty()
+    gathered.empty()
     yield from wide.rows()
     wide.tell(rejects)
     yield from rejects.flush()
-    yield from _coverage(file, first, last)
+    yield from gathered.coverage(file)
 
 
 def read_options(file: SourceFile) -> None:
     """ConfigError where the source has an option."""
     check_options(file, OPTIONS)
-
-
-class _Waiting:
-    """Samples that gather by field until they are many."""
-
-    def __init__(self, wide: Wide) -> None:
-        self._wide = wide
-        self._columns: dict[int, tuple[list[int], list[int], list[float]]] = defaultdict(
-            lambda: ([], [], [])
-        )
-        self._count = 0
-
-    def put(self, dcgm_id: int, code: int, ms: int, value: float) -> None:
-        codes, times, values = self._columns[dcgm_id]
-        codes.append(code)
-        times.append(ms)
-        values.append(value)
-        self._count += 1
-        if self._count >= _MANY:
-            self.empty()
-
-    def empty(self) -> None:
-        for dcgm_id, (codes, times, values) in self._columns.items():
-            self._wide.add(
-                dcgm_id, pa.array(codes, pa.int64()), pa.array(times, pa.int64()),
-                pa.array(values, pa.float64()),
-            )  # fmt: skip
-        self._columns.clear()
-        self._count = 0
 
 
 def _sample(text: bytes) -> tuple[bytes, float, int | None]:
@@ -182,17 +146,3 @@ def _labels(series: bytes) -> dict[str, str]:
         labels[found[1]] = _ESCAPED.sub(lambda m: "\n" if m[1] == "n" else m[1], found[2])
         at = found.end()
     return labels
-
-
-def _coverage(file: SourceFile, first: int | None, last: int | None) -> Iterator[Batch]:
-    rows = Rows("source_coverage", file)
-    span = file.covers
-    if span is None and first is not None and last is not None and first < last:
-        span = first * 1_000_000, last * 1_000_000
-    if span is not None:
-        with suppress(OverflowError):
-            rows.add(
-                source="telemetry", cluster=file.cluster, node=None, start=time_of_ns(span[0]),
-                end=time_of_ns(span[1]), is_cut=False, source_row=0,
-            )  # fmt: skip
-    yield from rows.flush()

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import hostlist
 
+from ingest.zones import moments, zone_option
 from warehouse.contracts import SourceFile
 from warehouse.errors import ConfigError
 
@@ -69,18 +70,7 @@ class Clock:
 
 def clock(file: SourceFile, export: str) -> Clock:
     """The clock that the option `timezone` gives (an IANA name); ConfigError where it is none."""
-    name = file.options.get("timezone")
-    if name is None:
-        return Clock(None, file.source, export)
-    if isinstance(name, str):
-        try:
-            return Clock(ZoneInfo(name), file.source, export)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            pass
-    raise ConfigError(
-        f"source {file.source!r}: timezone = {name!r} is no IANA time zone; "
-        'write one such as "UTC" or "America/New_York"'
-    )
+    return Clock(zone_option(file), file.source, export)
 
 
 def is_time(text: str) -> bool:
@@ -114,16 +104,10 @@ def _with_offset(day: str, time: str, offset: str) -> int:
 
 @lru_cache(maxsize=65_536)
 def _local(day: str, time: str, zone: ZoneInfo) -> tuple[int, ...]:
-    naive = datetime.fromisoformat(f"{day}T{time}")
-    moments = []
-    for fold in (0, 1):
-        moment = naive.replace(tzinfo=zone, fold=fold).astimezone(UTC)
-        # A wall time inside the hour that spring skips does not come back as itself.
-        if moment.astimezone(zone).replace(tzinfo=None) == naive:
-            moments.append(_epoch(moment))
-    if not moments:
+    found = [_epoch(moment) for moment in moments(datetime.fromisoformat(f"{day}T{time}"), zone)]
+    if not found:
         raise ValueError(f"{day}T{time} does not exist in {zone.key}: is timezone right?")
-    return tuple(sorted(set(moments)))
+    return tuple(found)
 
 
 def held_interval(
