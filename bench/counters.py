@@ -50,7 +50,7 @@ def seeded(gpus: int, hours: int, period: int) -> Iterator[tuple[str, str, int, 
         uuid = f"GPU-{gpu:08x}-1111-2222-3333-444455556666"
         labels = f'{{UUID="{uuid}",gpu="{gpu % 8}",Hostname="n{gpu // 8}",pod="job-{gpu // 8}"}}'
         for field in FIELDS.values():
-            name, total = f"DCGM_FI_{field.name}", 1e12
+            name, total = field.names[0], 1e12
             for step in range(1, hours * 3600 // period + 1):
                 at = START + step * period
                 works = math.sin(at / 900 + gpu) > -0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ingest.counters.entity import entity
-from ingest.counters.fields import BY_NAME, FIELDS
+from ingest.counters.fields import BY_NAME, FIELDS, LEFT
 from ingest.counters.wide import Wide
 
 #: The code of no GPU.
@@ -31,7 +31,10 @@ class Whose:
         name = labels.get("__name__", "")
         dcgm_id = BY_NAME.get(name.lower())
         if dcgm_id is None:
-            return 0, NOBODY, f"the field {name!r} is not known; nothing of it is landed"
+            # Other exporters' series, and fields that are known and not landed, are nobody's fault.
+            is_odd = name.lower().startswith("dcgm_") and name.lower() not in LEFT
+            fault = f"the field {name!r} is not known; nothing of it is landed" if is_odd else ""
+            return 0, NOBODY, fault
         found = entity(labels)
         if isinstance(found, str):
             return dcgm_id, NOBODY, f"{name}: {found}"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.counters.doubt import Doubt, disbelieve
-from ingest.counters.fields import FIELDS, Field, dcgm_unit
+from ingest.counters.fields import FIELDS, Field
 from ingest.counters.readings import readings
 from ingest.rows import BATCH_ROWS, Rejects, time_of_ns
 from warehouse.contracts import GPU_SAMPLE, Batch, SourceFile
@@ -139,7 +139,7 @@ def _column(
     field: Field, keys: pa.Array, own: pa.Array, values: pa.Array, differs: pa.Array | None
 ) -> tuple[pa.Array, pa.Array]:
     """A field's column and its bit, for all keys; null where it has no sample."""
-    reading, bits = readings(field, dcgm_unit(field), values)
+    reading, bits = readings(field, field.unit, values)
     if differs is not None:
         reading = pc.if_else(differs, pa.scalar(None, reading.type), reading)
         bits = pc.if_else(differs, field.bit, bits).cast(_WHOLE)

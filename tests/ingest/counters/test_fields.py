@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ingest.counters import fields
-from ingest.counters.fields import BY_COLUMN, BY_NAME, FIELDS, PERCENT, RATIO, Unit, limits
+from ingest.counters.fields import BY_COLUMN, BY_NAME, FIELDS, LEFT, PERCENT, RATIO, Unit, limits
+from ingest.counters.sampler import GPM
 from warehouse.contracts import SAMPLE_FIELDS
 
 
@@ -22,6 +23,20 @@ def test_names_of_before_and_after_dcgm_4_6_lead_to_one_id() -> None:
     assert BY_NAME["dcgm_fi_prof_gr_engine_active"] == 1001
     assert BY_NAME["dcgm_fi_prof_gr_engine_util_ratio"] == 1001
     assert BY_NAME["dcgm_fi_prof_pipe_tensor_active"] == BY_NAME["dcgm_fi_prof_tensor_util_ratio"]
+
+
+def test_a_name_is_of_one_field_and_one_id_is_one_row() -> None:
+    rows = fields._rows()
+    names = [name.lower() for row in rows for name in row["names"].split()]
+    assert len(names) == len(set(names)) == len(BY_NAME) + len(LEFT)
+    ids = [row["dcgm_id"] for row in rows if row["dcgm_id"]]
+    assert len(ids) == len(set(ids))
+    assert {"dcgm_fi_dev_xid_errors", "dcgm_exp_xid_errors_count"} <= LEFT
+
+
+def test_gpm_gives_what_the_sampler_asks_for() -> None:
+    asked = {number for name, number in GPM.items() if not name.startswith("gpm_fp")}
+    assert asked <= {field.gpm_metric for field in FIELDS.values()}
 
 
 @pytest.mark.parametrize(

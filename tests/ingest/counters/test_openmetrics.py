@@ -78,6 +78,16 @@ def test_seconds_and_milliseconds(tmp_path: Path, time: str, after: int) -> None
     assert engine(tables) == [(A, START + timedelta(milliseconds=after), 0.5)]
 
 
+def test_what_else_an_exporter_gives_is_passed_over(tmp_path: Path) -> None:
+    """Fields that are known and not landed, and the exporter's own process, are no rejects."""
+    more = (f'DCGM_FI_DEV_XID_ERRORS{{UUID="{A}",err_code="31"}} 31\n'
+            f'DCGM_FI_DEV_MEM_CLOCK{{UUID="{A}"}} 3201\ngo_goroutines 12\n'
+            'node_cpu_seconds_total{cpu="0",mode="idle"} 1e9\n')  # fmt: skip
+    tables = read(tmp_path, f"# scraped_at {T0}\n{EXPORTER}{more}")
+    assert len(tables["gpu_sample"]) == 2
+    assert not tables["reject"]
+
+
 def test_a_dump_names_the_metric_among_the_labels(tmp_path: Path) -> None:
     tables = read(tmp_path, f'{{__name__="{ENGINE}", UUID="{A}", pod="x y"}} 0.5 {T0}000\n')
     assert engine(tables) == [(A, START, 0.5)]
