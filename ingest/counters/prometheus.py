@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.counters.prometheus_api import OPTIONS, Server, server
+from ingest.counters.prometheus_api import MAX_ANSWER_BYTES, OPTIONS, Server, server
 from ingest.counters.series import BadAnswer, Labelled, owners, samples
 from ingest.counters.whose import NOBODY, Whose
 from ingest.counters.wide import MAX_MS, Wide
@@ -43,9 +43,6 @@ By hand, an hour of one field (each metric a line of its own; TO is the hour's e
 dcgm-exporter gives engine, tensor and DRAM activity by default; SM activity and occupancy are
 comments in its list of metrics (default-counters.csv): take the # away.
 """
-
-#: A longer answer is not held in memory.
-MAX_ANSWER_BYTES = 256 << 20
 
 
 class _Span(msgspec.Struct, forbid_unknown_fields=True):

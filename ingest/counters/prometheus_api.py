@@ -34,6 +34,8 @@ OPTIONS = {
     "cert_file": "the client's certificate, where the server wants one",
     "key_file": "its key",
 }
+#: A longer answer is neither held in memory nor read: the query is split.
+MAX_ANSWER_BYTES = 256 << 20
 _DAY_MINUTES = 1440
 #: Beyond so short a time a query is not split: something else is wrong.
 _LEAST_MS = 1000
@@ -159,7 +161,9 @@ class Client:
         query = f"{name}{{{self._server.match}}}[{length}ms]"
         body = self._ask("query", {"query": query, "time": _seconds(end_ms)})
         head = self._head(body)
-        if head.status != "success" and _TOO_MANY.search(head.error) and length >= 2 * _LEAST_MS:
+        is_too_long = len(body) > MAX_ANSWER_BYTES
+        is_refused = head.status != "success" and _TOO_MANY.search(head.error)
+        if (is_too_long or is_refused) and length >= 2 * _LEAST_MS:
             middle = start_ms + length // 2
             yield from self.samples(name, start_ms, middle)
             yield from self.samples(name, middle, end_ms)
@@ -174,10 +178,11 @@ class Client:
         try:
             # Label values take GET only in older servers, queries may be long.
             method = "POST" if what == "query" else "GET"
-            if method == "POST":
-                answer = self._pool.request(method, url, fields=fields, encode_multipart=False)
-            else:
-                answer = self._pool.request(method, url, fields=fields)
+            more: dict[str, Any] = {"encode_multipart": False} if method == "POST" else {}
+            answer = self._pool.request(method, url, fields=fields, preload_content=False, **more)
+            with answer:
+                # One byte too many says that there are more: what is longer is not held in memory.
+                body = bytes(answer.read(MAX_ANSWER_BYTES + 1, decode_content=True))
         except HTTPError as error:
             raise SourceError(
                 self._server.url, f"gave no answer ({_cause(error)})",
@@ -190,7 +195,7 @@ class Client:
                 self._server.url, f"refused us (HTTP {answer.status})", expected="to be let in",
                 todo="Check token_env, or user and password_env, and what they may read.",
             )  # fmt: skip
-        return bytes(answer.data)
+        return body
 
     def _head(self, body: bytes) -> _Head:
         try:

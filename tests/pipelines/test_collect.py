@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from ingest.counters import prometheus as reader
+from ingest.counters import prometheus_api as api
 from ingest.counters.prometheus_api import Client, Server
 from pipelines import collect as collecting
 from pipelines.collect import Collected, collect, stretches
@@ -119,6 +121,21 @@ def test_a_real_prometheus_gives_each_sample_once(blocks: Path, flags: tuple[str
         again = collected(settings)
     assert [len(files) for files in first.files.values()] == [3]
     assert (again.there, [len(files) for files in again.files.values()]) == (3, [0])
+    assert same(found(settings))
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_too_long_is_asked_for_in_parts(
+    blocks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not held in memory either; a reader refuses what is longer."""
+    monkeypatch.setattr(api, "MAX_ANSWER_BYTES", 3000)
+    with prometheus(blocks) as url:
+        settings = config(blocks, url)
+        collected(settings)
+    files = sorted((blocks / "prom").iterdir())
+    lines = [line for path in files for line in gzip.decompress(path.read_bytes()).splitlines()]
+    assert max(map(len, lines)) <= 3000
     assert same(found(settings))
 
 
