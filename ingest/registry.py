@@ -69,7 +69,7 @@ KINDS: dict[str, Kind] = {
              "which GPUs of a shared node a job held: without it only whole nodes are known"),
         Kind("sacctmgr_event", "ingest.jobs.sacctmgr", 1, "E1",
              "when nodes were down, drained or in maintenance"),
-        Kind("nvml_csv", "ingest.counters.nvml_csv", 1, "E2",
+        Kind("nvml_csv", "ingest.counters.nvml_csv", 2, "E2",
              "what the GPUs did: without it held time outside logged steps is not_observed"),
         Kind("prometheus", "ingest.counters.prometheus", 1, "E2",
              "the same from dcgm-exporter's series in a Prometheus", instead_of="nvml_csv"),

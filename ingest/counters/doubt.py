@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.counters.fields import BY_COLUMN, FIELDS
+from ingest.rows import Rejects, time_of_ns
 
 #: Shorter runs are not judged, nor are less than three samples.
 LEAST_MS, LEAST_COUNT = 60_000, 3
@@ -33,6 +34,16 @@ class Doubt(NamedTuple):
     start_ms: int
     end_ms: int
     reason: str
+
+
+def tell(rejects: Rejects, gpu_uuid: str, doubt: Doubt) -> None:
+    """Make a reject of a run of samples that was not believed."""
+    start, end = (
+        time_of_ns(ms * 1_000_000).isoformat(timespec="seconds").replace("+00:00", "Z")
+        for ms in (doubt.start_ms, doubt.end_ms)
+    )
+    reason = f"{doubt.reason}; these samples are no readings"
+    rejects.put(f"{gpu_uuid}, {start} to {end}", reason, "")
 
 
 def disbelieve(

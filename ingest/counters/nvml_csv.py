@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from ingest.counters.doubt import Doubt, disbelieve, tell
 from ingest.counters.fields import (
     BY_COLUMN,
     BYTE,
@@ -166,7 +167,10 @@ def read(file: SourceFile) -> Iterator[Batch]:
             rejects.put(f"line {bad.line}", bad.reason, bad.raw)
         cuts.see(part)
         if part.good.num_rows:
-            waiting.append(_samples(part.good, constants | {"period_us": period_us}, file))
+            batch, doubts = _samples(part.good, constants | {"period_us": period_us}, file)
+            waiting.append(batch)
+            for doubt in doubts:
+                tell(rejects, str(whose.gpu_uuid), doubt)
         if sum(batch.num_rows for batch in waiting) >= BATCH_ROWS:
             yield _joined(waiting)
             waiting = []
@@ -372,8 +376,9 @@ def _cell(text: bytes, type_: pa.DataType) -> int | float | None:
 
 def _samples(
     table: pa.Table, constants: Mapping[str, str | int | None], file: SourceFile
-) -> pa.RecordBatch:
-    """Make the rows of gpu_sample: units, ranges, and the bits of what was no reading."""
+) -> tuple[pa.RecordBatch, list[Doubt]]:
+    """Make the rows of gpu_sample: units, ranges, and the bits of what was no reading; and the runs
+    of samples that are not believed."""
     table = table.combine_chunks()
     count = table.num_rows
     columns: dict[str, pa.Array] = {
@@ -390,12 +395,14 @@ def _samples(
             source.field, source.unit, table[name].chunk(0)
         )
         mask = pc.bit_wise_or(mask, bits)
-    columns["invalid_mask"] = mask
+    one_gpu, ms = _repeat(0, count, _WHOLE), pc.divide(table["us"].chunk(0), 1000)
+    columns["invalid_mask"], doubts = disbelieve(one_gpu, ms, columns, mask)
     for column in GPU_SAMPLE.columns:
         if column.name not in columns:
             columns[column.name] = _repeat(constants.get(column.name), count, column.type)
     schema = GPU_SAMPLE.schema
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    rows = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    return rows, doubts
 
 
 def _repeat(value: str | int | None, count: int, type_: pa.DataType) -> pa.Array:

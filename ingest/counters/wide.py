@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.counters.doubt import Doubt, disbelieve
+from ingest.counters.doubt import Doubt, disbelieve, tell
 from ingest.counters.fields import FIELDS, Field
 from ingest.counters.readings import readings
-from ingest.rows import BATCH_ROWS, Rejects, time_of_ns
+from ingest.rows import BATCH_ROWS, Rejects
 from warehouse.contracts import GPU_SAMPLE, Batch, SourceFile
 
 _WHOLE = pa.int64()
@@ -68,9 +68,7 @@ class Wide:
         """Make a reject of each run of samples that `rows` did not believe."""
         names = list(self._codes)
         for gpu_uuid, doubt in sorted((names[doubt.code], doubt) for doubt in self._doubts):
-            start, end = (_instant(ms) for ms in (doubt.start_ms, doubt.end_ms))
-            reason = f"{doubt.reason}; these samples are no readings"
-            rejects.put(f"{gpu_uuid}, {start} to {end}", reason, "")
+            tell(rejects, gpu_uuid, doubt)
 
     def _ordered(self, keys: pa.Array) -> pa.Array:
         """Keys by the GPUs' names, then by time."""
@@ -96,10 +94,6 @@ class Wide:
         )
         for at in range(0, len(ms), BATCH_ROWS):
             yield Batch(GPU_SAMPLE.name, whole.slice(at, BATCH_ROWS))
-
-
-def _instant(ms: int) -> str:
-    return time_of_ns(ms * 1_000_000).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _code(keys: pa.Array) -> pa.Array:

@@ -405,3 +405,20 @@ def test_recordings_of_real_gpus(shared_data: Path, name: str) -> None:
     ]:  # fmt: skip
         mean = statistics.fmean(sample[column] for sample in samples)
         assert mean == pytest.approx(statistics.fmean(float(row[text]) for row in rows) / 100)
+
+
+def test_counters_that_cannot_be_true_are_no_readings(read: Read) -> None:
+    """A minute of engine 0 beside GPU-Util 99, and one of energy that stands still."""
+    head = "ts_ns,gpu_util_pct,energy_mj,gpm_graphics_util,gpm_sm_util"
+    stuck = [line(n, 99, n * 7000, 0, 0) for n in range(700)]
+    hung = [line(n, 0, 5_000_000, 0, 0) for n in range(700, 1400)]
+    tables = read([head, *stuck, *hung, line(1400, 50, 5_000_001, 50, 50)])
+    samples = tables["gpu_sample"]
+    assert {row["engine_active_ratio"] for row in samples[:700]} == {None}
+    assert [row["gpu_util_ratio"] for row in samples[:700]] == [pytest.approx(0.99)] * 700
+    assert samples[700]["engine_active_ratio"] == 0, "the first was a reading"
+    assert {row["gpu_util_ratio"] for row in samples[701:1400]} == {None}
+    assert samples[1400]["engine_active_ratio"] == 0.5
+    reasons = [row["reason"] for row in tables["reject"]]
+    assert ["stands still" in reason for reason in reasons] == [True, False]
+    assert ["counters are stuck" in reason for reason in reasons] == [False, True]
